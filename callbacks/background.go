@@ -13,15 +13,14 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Background runs callbacks in separate goroutines, so that a slow disk or server does not delay steps.
+// Background runs callbacks in separate goroutines: a slow disk or server delays no step.
 //
 // Each callback receives its reports in order, without History and State. A full queue drops the oldest.
 // [loop.Value.Float] must be safe for concurrent use. A [loop.ErrStop] takes effect when the callback is next due.
 type Background struct {
 	// Queue is the length of each callback's queue, default 64.
 	Queue int
-	// Deadline limits the wait for each queue at the end of the run, default 10 s. Then the callback's context is
-	// cancelled.
+	// Deadline limits the wait for each queue at the run's end, default 10 s. Then the callback's context is cancelled.
 	Deadline time.Duration
 	// Dropped, if not nil, gets at the end the number of reports that a callback missed.
 	Dropped func(callback string, reports int64)

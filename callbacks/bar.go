@@ -20,15 +20,15 @@ type Bar struct {
 	Off bool
 	// Shows has the collections to show, default [loop.Losses], [loop.Metrics] and [loop.Stateful]; empty shows none.
 	Shows []loop.Collection
-	// Epoch shows the run in epochs of this length, for example loop.Epochs(1).
+	// Epoch shows the run in epochs of this length, like loop.Epochs(1).
 	//
-	// A finished epoch gets a line with its time, the values logged at its end, a mean over the epoch (avg_<name>) in
-	// place of the value, and the examples per second. The last line has the reason of the end.
+	// A finished epoch gets a line with its time, the values logged at its end, a mean over the epoch (avg_<name>) instead
+	// of the value, and the examples per second. The last line has the reason of the end.
 	//
 	// A terminal also shows the running epoch in one row: its progress, the time left, the newest values, and why the
 	// run waits (compilation, evaluation, data).
 	Epoch loop.Period
-	// EpochSteps is the number of steps per epoch, for the progress within loop.Epochs(1).
+	// EpochSteps counts the steps per epoch, for the progress within loop.Epochs(1).
 	EpochSteps loop.Steps
 	Below      []*Lines
 	// Stages shows the share of the epoch's time, or without Epoch of the run's, in which the run waits for data, by

@@ -16,7 +16,7 @@ import (
 // patience continue.
 type Monitor struct {
 	Mode loop.Mode
-	// AgainstName allows a Mode that contradicts the name, such as a loss to maximize.
+	// AgainstName allows a Mode that contradicts the name, like a loss to maximize.
 	AgainstName bool
 	// MinDelta is the least improvement over the best value, finite and at least 0.
 	MinDelta float64

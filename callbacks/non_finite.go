@@ -14,21 +14,21 @@ import (
 
 // Recovery has the settings of [NonFinite]. A bad iteration has a NaN or infinite value.
 type Recovery struct {
-	// Limit is the number of bad iterations that are undone by restoring an earlier state. The next one is an error.
-	// With 0 the first is one, with the state after it.
+	// Limit bounds the bad iterations that are undone by restoring an earlier state. The next one is an error. With 0 the
+	// first is one, with the state after it.
 	Limit int
 	// Copies is the schedule of copies of the state, if Limit is above 0; the start is also copied. A copy is used
 	// only after a later iteration with finite values: a step can corrupt the state while its own loss is finite.
 	// Without Copies each iteration is copied, and the newest copy is restored; if the next is bad too, the older
 	// one.
 	Copies loop.Schedule
-	// OnUndo is called after an undo, for example to lower the learning rate. The report has the restored state; cause
-	// wraps [loop.ErrNonFinite].
+	// OnUndo is called after an undo, as to lower the learning rate. The report has the restored state; cause wraps
+	// [loop.ErrNonFinite].
 	OnUndo func(ctx context.Context, r loop.Report, cause error) error
-	// Entries are checked in place of all [loop.Losses]. One that is never checked is an error.
+	// Entries are checked instead of all [loop.Losses]. One that is never checked is an error.
 	Entries []string
-	// When is the schedule of the checks, default each iteration; start and end are always checked. Reading a value
-	// from a device costs a transfer. Every(Steps(100)) misses values between. With a Limit it requires Copies.
+	// When is the checks' schedule, default each iteration; start and end are always checked. Reading a value from a
+	// device costs a transfer. Every(Steps(100)) misses values between. With a Limit it requires Copies.
 	When loop.Schedule
 }
 
@@ -226,7 +226,7 @@ func (g *finiteGuard) keep(ctx context.Context, r loop.Report, looked bool) erro
 func (g *finiteGuard) undo(ctx context.Context, r loop.Report) error {
 	again := g.wasBad
 	g.wasBad = true
-	// At the end of a run the newest copy may be the bad state.
+	// At a run's end the newest copy may be the bad state.
 	if g.policy.skips() && g.newest.any && !again && r.Elapsed.Steps > g.last.Steps {
 		return g.newest.restore(ctx, r)
 	}

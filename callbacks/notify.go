@@ -20,7 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Notification is where [Notify] reports the end of a run: a command, a webhook, or both.
+// Notification is where [Notify] reports a run's end: a command, a webhook, or both.
 type Notification struct {
 	// Run is the report's name of the run.
 	Run string

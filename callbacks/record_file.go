@@ -25,8 +25,8 @@ import (
 // start. An unreadable value does not end the run, whose end returns the first such error.
 //
 // If a line cannot be written, up to 16 MiB of lines wait in memory. slog's default logger gets a warning, and the
-// end of the run returns an error if lines are missing. If the file was renamed, removed or emptied, the next line
-// begins a new one.
+// run's end returns an error if lines are missing. If the file was renamed, removed or emptied, the next line begins a
+// new one.
 func JSONL(path string, when loop.Schedule) loop.Callback {
 	return recorder("jsonl ", path, when, records.JSONLines)
 }

@@ -18,7 +18,7 @@ type Timing struct {
 	// Total is from the callbacks' start to their end.
 	Total          time.Duration
 	Steps, Samples int64
-	// Parts are in the order of their first call. Their times add up to Total.
+	// Parts are ordered by first call. Their times add up to Total.
 	Parts []Part
 	// Stages are those of [Measure]. They run concurrently: their sum may exceed Total.
 	Stages []Part
@@ -28,7 +28,7 @@ type Timing struct {
 type Part struct {
 	// Kind is "task", "callback", "stage" (in [Timing].Stages, with Total only), or "" for the data.
 	Kind string
-	// Name is the schedule, with the name if there is one; or "data".
+	// Name is the schedule, with the name if any; or "data".
 	Name string
 	// Calls counts the calls. A block of steps is one ([loop.Stepper]); a callback's start and end are two.
 	Calls          int64

@@ -41,7 +41,7 @@ type Tensor struct {
 	// Data is the elements, row-major, little-endian.
 	Data []byte
 	// Write, if not nil, replaces Data: it writes exactly the size of Dims and DType. Save calls it once, in its
-	// goroutine. Bytes in the AvailableBuffer of a writer such as [bytes.Buffer] are not copied.
+	// goroutine. Bytes in the AvailableBuffer of a writer like [bytes.Buffer] are not copied.
 	Write func(io.Writer) error
 	// Parts, if not nil, replace Data and Write: this process's parts of a sharded tensor, possibly none.
 	Parts []shares.Part

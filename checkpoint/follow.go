@@ -17,11 +17,11 @@ import (
 //
 //	for at, err := range (checkpoint.Follow{Dir: "run"}).Into(ctx, state) { … }
 //
-// The loop ends after the last one, when the folder marks the run's end.
+// The loop ends after the last, when the folder marks the run's end.
 type Follow struct {
 	// Dir may appear later.
 	Dir string
-	// Folder, such as one of [OpenStore], replaces Dir. It stays open.
+	// Folder, like one of [OpenStore], replaces Dir. It stays open.
 	Folder *Folder
 	// Newest skips all but the newest checkpoint at each look.
 	Newest bool

@@ -32,7 +32,7 @@ const (
 // Tensors have the variables' full names ("/model/dense/weights"). Step is the number in the file's name, or 0. GoMLX
 // does not save which variables are trainable: use State.Transfer, not State.Restore.
 //
-// The section "params" has the parameters as [Params], by scope and key ("/optimizer/learning_rate"). Others, such as
+// The section "params" has the parameters as [Params], by scope and key ("/optimizer/learning_rate"). Others, like
 // lists, are in "params.other" as objects with type and value.
 //
 // A malformed file is a [*DamagedError]. It wraps [safetensors.ErrLimit] for more than 50,000 variables, 10,000

@@ -2,9 +2,9 @@ package checkpoint
 
 import "context"
 
-// State is a run's state that can be saved and restored, such as a managed.State. [Resume] saves and compares the
-// results of two more methods, if it has them: Versions() map[string]string, such as the plugin and the number of
-// devices, and Settings() []Setting, without those not known yet.
+// State is a run's state that can be saved and restored, like a managed.State. [Resume] saves and compares the results
+// of two more methods, if it has them: Versions() map[string]string, like the plugin and the number of devices, and
+// Settings() []Setting, without those not known yet.
 //
 // A struct that embeds a State needs its own Content and Restore, or its other fields are not saved.
 type State interface {
@@ -21,8 +21,8 @@ type configured interface{ Settings() []Setting }
 
 // Setting is a training run's setting, as text.
 type Setting struct {
-	// Name is such as "batch" or "optimizer.rate". An empty Value, which the state cannot know, is not saved, and is a
-	// [Difference] if the saved run knew it.
+	// Name is a setting's, like "batch" or "optimizer.rate". An empty Value, which the state cannot know, is not saved,
+	// and is a [Difference] if the saved run knew it.
 	Name, Value string
 	// Saved: the saved value overrides the program's, as for a learning rate in a variable.
 	Saved bool

@@ -16,8 +16,8 @@ import (
 
 const depthLimit = 64
 
-// checkJSON refuses duplicate keys, text that is not UTF-8, unbounded nesting, and keys not spelled as by
-// encoding/json: equal keys have equal bytes.
+// checkJSON refuses duplicate keys, non-UTF-8 text, unbounded nesting, and keys not spelled as by encoding/json: equal
+// keys have equal bytes.
 func checkJSON(text []byte) error {
 	switch {
 	case int64(len(text)) >= 1<<32:

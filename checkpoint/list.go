@@ -13,7 +13,7 @@ type Info struct {
 	// Time is that of the save, in UTC.
 	Time    time.Time
 	Metrics map[string]float64
-	// Bytes is the size of the tensors.
+	// Bytes is the tensors' size.
 	Bytes int64
 	// Err is why the checkpoint cannot be loaded: a [*DamagedError], [ErrNewer], or an error of reading. Then only Step
 	// is set.

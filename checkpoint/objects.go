@@ -158,7 +158,7 @@ type inMemory struct{ *bytes.Reader }
 func (m inMemory) Size() (int64, error) { return m.Reader.Size(), nil }
 func (inMemory) Close() error           { return nil }
 
-// window is the size of a request, each of which takes tens of milliseconds.
+// window is a request's size; each takes tens of milliseconds.
 const window = 8 << 20
 
 // object reads ahead: files are read in small pieces.

@@ -43,15 +43,15 @@ type Options struct {
 	When loop.Schedule
 	Best string
 	Mode loop.Mode
-	// AgainstName allows a Mode that contradicts Best's name, such as a loss to maximize.
+	// AgainstName allows a Mode that contradicts Best's name, like a loss to maximize.
 	AgainstName bool
-	// Tolerate is the number of saves, except the last, that may fail, with a warning in the log, before the run ends.
+	// Tolerate bounds the saves, except the last, that may fail, with a warning in the log, before the run ends.
 	Tolerate int
-	// Also has pointers to values, by section, that are saved as JSON and read when the run is resumed; a slice of
-	// bools or numbers of a fixed size, such as []float32 of a replay buffer, in binary. An unexported field is an
-	// error, unless marked `json:"-"`. Count a data position before the batch is returned; a save with
-	// batches taken ahead ([loop.Report].Ahead) is an error. A source that is ahead, in data.Prefetch or
-	// data.ParallelMap, must not change these values.
+	// Also has pointers to values, by section, that are saved as JSON and read when the run is resumed; a slice of bools
+	// or numbers of a fixed size, like []float32 of a replay buffer, in binary. An unexported field is an error, unless
+	// marked `json:"-"`. Count a data position before the batch is returned; a save with batches taken ahead
+	// ([loop.Report].Ahead) is an error. A source that is ahead, in data.Prefetch or data.ParallelMap, must not change
+	// these values.
 	Also map[string]any
 	// Same has settings, a struct or a map, that must equal the saved ones as JSON. After a difference, an error,
 	// nothing is restored.

@@ -11,8 +11,8 @@ import (
 )
 
 // Params are values by name whose type and value JSON preserves exactly: bool, string, integers, float32, float64,
-// []byte, and nil. A value is {"uint64":"18446744073709551615"}, for example, or {"text64": …} in base64 for text that
-// is not UTF-8.
+// []byte, and nil. A value is {"uint64":"18446744073709551615"}, for example, or {"text64": …} in base64 for non-UTF-8
+// text.
 type Params map[string]any
 
 // MarshalJSON returns an error for other types.

@@ -48,7 +48,7 @@ func Resume(dir string, options ...Options) loop.Option {
 	})
 }
 
-// Resume is [Resume] for an open folder, such as one of [OpenStore], which keeps its options and stays open. In a job,
+// Resume is [Resume] for an open folder, like one of [OpenStore], which keeps its options and stays open. In a job,
 // rank 0 opens it for writing, the others ReadOnly.
 func (f *Folder) Resume(options ...Options) loop.Option {
 	dir := ""

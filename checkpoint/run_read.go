@@ -25,7 +25,7 @@ type Run struct {
 	// gets the prefix "same.".
 	Settings map[string]string
 	Status   RunStatus
-	// Why is the reason of the end, such as "until reached after 100 steps", with the error; "" if it is unknown.
+	// Why is the reason of the end, like "until reached after 100 steps", with the error; "" if it is unknown.
 	Why string
 }
 

@@ -26,7 +26,7 @@ type Difference struct {
 	Err error
 }
 
-// String returns such as "batch was 32 and is 64".
+// String returns a text like "batch was 32 and is 64".
 func (d Difference) String() string {
 	if d.Err != nil {
 		return fmt.Sprintf("the %s was skipped in favor of %s: %v", d.What, d.Now, d.Err)

@@ -7,9 +7,9 @@ import (
 	"io"
 )
 
-// Store is an object store, or one run's part of it, for [OpenStore]. Keys are such as "step-000000001200/COMMIT".
-// Package storetest tests implementations. Each change must be visible to later calls from anywhere. Methods may be
-// called concurrently. Errors should wrap the service's.
+// Store is an object store, or one run's part of it, for [OpenStore]. Keys are like "step-000000001200/COMMIT". Package
+// storetest tests implementations. Each change must be visible to later calls from anywhere. Methods may be called
+// concurrently. Errors should wrap the service's.
 type Store interface {
 	// Put creates or replaces an object atomically with what write writes, durably when it returns nil. After an error,
 	// perhaps write's, the old or the new object may exist.

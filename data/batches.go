@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/blocks"
 )
 
-// Option is an option of [Set.Batches], such as a [Remainder].
+// Option is an option of [Set.Batches], like a [Remainder].
 type Option interface{ deal(*dealing) }
 
 type option func(*dealing)

@@ -1,6 +1,5 @@
 // Package data holds training data, and divides it into batches.
 //
-// An [Array] is a flat slice with dimensions, a [Field] an array with a name, a [Set] fields over the same examples.
 // [Set.Batches] returns a sequence of batches, iter.Seq2[B, error], for these functions:
 //
 //	change             [Map], [ParallelMap], [Filter], [Zip]
@@ -8,7 +7,7 @@
 //	batches of items   [Rebatch], [Chunk], [Window], [Buckets], [PadSequences], [PackSequences]
 //	cost               [Prefetch], [Cache]
 //
-// Numbers such as n, depth and workers must be at least 1, those of [Take] 0 or more. Subpackages read files.
+// Numbers like n, depth and workers must be at least 1, those of [Take] 0 or more. Subpackages read files.
 //
 // # Positions
 //

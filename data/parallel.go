@@ -10,8 +10,8 @@ import (
 )
 
 // ParallelMap is [Map] with up to workers concurrent calls of f, and as many results ahead, in order. An error, panic
-// or runtime.Goexit of f becomes an error in place of its batch. When the consumer stops, ParallelMap waits for
-// running calls. Panics of source are as in [Prefetch].
+// or runtime.Goexit of f becomes an error instead of its batch. When the consumer stops, ParallelMap waits for running
+// calls. Panics of source are as in [Prefetch].
 func ParallelMap[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B, error)) iter.Seq2[B, error] {
 	if workers < 1 || workers > mostAhead {
 		return failed[B](fmt.Errorf("data: parallel map with %d workers: expected 1 to %d", workers, mostAhead))

@@ -11,7 +11,7 @@ import (
 type Part struct {
 	// Rank is from 0 to Of-1.
 	Rank, Of int
-	// Samples is the whole batch's number of examples.
+	// Samples counts the whole batch's examples.
 	Samples int
 }
 

@@ -34,9 +34,9 @@ func (r Remainder) check() error {
 	return nil
 }
 
-// Rebatch regroups batches of any sizes into batches of size examples. At the end of each epoch the rest is dropped,
-// kept, or padded; then all batches have the [Mask]. Batches that differ in fields, dtypes or dims are an error that
-// ends the sequence.
+// Rebatch regroups batches of any sizes into batches of size examples. At each epoch's end the rest is dropped, kept,
+// or padded; then all batches have the [Mask]. Batches that differ in fields, dtypes or dims are an error that ends the
+// sequence.
 func Rebatch(source iter.Seq2[Batch, error], size int, rest Remainder) iter.Seq2[Batch, error] {
 	if err := rest.check(); err != nil {
 		return failed[Batch](fmt.Errorf("data: rebatch: %w", err))

@@ -21,7 +21,7 @@ const Rows = "rows"
 // OnDevice marks a set to be kept in device memory, which must also hold the model. A state copies the set at the
 // first batch. On the CPU small steps are slower than with [Set.Batches].
 //
-// Order and fields are those of [Set.Batches]. Host functions, such as [Map] and images.Augment, see only [Rows] and
+// Order and fields are those of [Set.Batches]. Host functions, like [Map] and images.Augment, see only [Rows] and
 // [Mask].
 func OnDevice(s *Set) *Resident {
 	return &Resident{s, sync.OnceValue(func() *Set {

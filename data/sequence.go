@@ -8,8 +8,8 @@ import (
 
 var errNoSource = errors.New("there is no source (nil)")
 
-// Repeat iterates source times times (math.MaxInt: without end), with continuing positions ([Batch].At). A pass with
-// an error is the last one. A pass without a batch is an error.
+// Repeat iterates source times times (math.MaxInt: without end), with continuing positions ([Batch].At). A pass with an
+// error is the last. A pass without a batch is an error.
 func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	if times < 1 {
 		return failed[B](fmt.Errorf("data: repeat %d times: expected at least 1", times))

@@ -9,8 +9,8 @@ import (
 )
 
 // PadSequences pads sequences with fill to one array [len(sequences), length], and returns a mask of these dims, true
-// for original items. Fill labels with a value that the loss ignores, such as -100. At least one sequence must have
-// an item.
+// for original items. Fill labels with a value that the loss ignores, like -100. At least one sequence must have an
+// item.
 //
 // The length is the smallest sufficient one of lengths (in any order), without lengths the longest sequence's. A
 // longer sequence is an error.
@@ -45,7 +45,7 @@ func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, 
 
 // PackSequences puts several sequences one after another into each row of an array [rows, length], and returns the
 // number of each item's sequence in its row: int32 of the same dims, from 1 on, 0 for filling. Sequences of equal
-// lengths, such as tokens and labels, get the same places. Empty and longer sequences are errors.
+// lengths, like tokens and labels, get the same places. Empty and longer sequences are errors.
 func PackSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, length int) (values, numbers Array, err error) {
 	all := len(sequences)
 	fail := func(format string, of ...any) (Array, Array, error) {

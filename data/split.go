@@ -16,11 +16,11 @@ type SplitOption func(*splitting)
 
 type splitting struct{ by, field string }
 
-// Stratified keeps the proportion of each class on each side, rounded to whole examples, at least one. The field, [n]
-// of integers, bools or texts, holds the class.
+// Stratified keeps each class's proportion on each side, rounded to whole examples, at least one. The field, [n] of
+// integers, bools or texts, holds the class.
 func Stratified(field string) SplitOption { return splitBy("stratified", field) }
 
-// Grouped keeps the examples of a group, such as one patient's, on one side. The field is as in [Stratified].
+// Grouped keeps a group's examples, like one patient's, on one side. The field is as in [Stratified].
 func Grouped(field string) SplitOption { return splitBy("grouped", field) }
 
 func splitBy(by, field string) SplitOption {
@@ -162,7 +162,7 @@ func (s *Set) sides(what string, fraction float64, rows []int, isTraining func(r
 	return s.gather(left), s.gather(right), nil
 }
 
-// Fold is a part of [Set.Folds] as test set, and the rest as training set, both copies.
+// Fold is part of [Set.Folds] as test set, and the rest as training set, both copies.
 type Fold struct {
 	Train, Test *Set
 	// TestRows are Test's indices, in order.

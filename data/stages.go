@@ -9,10 +9,10 @@ import (
 )
 
 // Stages accumulates the time of a pipeline's stages for callbacks.Measure and callbacks.Bar. The zero value is ready
-// to use. It is safe for concurrent use.
+// to use. Goroutines may share it.
 //
-// The stages of a set are "copy" (gathering examples), "read", "decode" and "resize" of images.Open, "augment"
-// of images.Augment, and "map" for the rest of [Set.MapBatches]. In flaxlike use FitBatches, not Fit. Stages run in
+// A set's stages are "copy" (gathering examples), "read", "decode" and "resize" of images.Open, "augment" of
+// images.Augment, and "map" for the rest of [Set.MapBatches]. In flaxlike use FitBatches, not Fit. Stages run in
 // parallel: their sum may exceed the elapsed time.
 type Stages struct {
 	mu    sync.Mutex
@@ -60,7 +60,7 @@ func Timed(stages *Stages) Option {
 	})
 }
 
-// Note adds time to a stage in place of "map", in functions of [Set.MapBatches] whose batches are [Timed].
+// Note adds time to a stage instead of "map", in functions of [Set.MapBatches] whose batches are [Timed].
 func (b Batch) Note(stage string, took time.Duration) {
 	if b.watch != nil {
 		b.watch.note(stage, took)

@@ -19,7 +19,7 @@ const (
 	ExitFailed   = 78 // a rank called [Job.Fail]
 )
 
-// ErrDisagree means that the ranks of a job call, compile or run different things.
+// ErrDisagree means that a job's ranks call, compile or run different things.
 var ErrDisagree = joined.ErrDisagree
 
 // Failure is the reason why a job ended.

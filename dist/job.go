@@ -60,7 +60,7 @@ func (j *Job) Attempt() string { return j.attempt }
 // LocalRank is this process's number on its host, from 0.
 func (j *Job) LocalRank() int { return j.peers[j.rank].LocalRank }
 
-// LocalSize is the number of the job's processes on this host.
+// LocalSize counts the job's processes on this host.
 func (j *Job) LocalSize() int { return j.peers[j.rank].LocalSize }
 
 // Handlers returns the C functions, by name, by which programs on CPUs exchange values over MPI. There are none without
@@ -79,8 +79,8 @@ func (j *Job) Rewrite(module []byte) ([]byte, error) {
 	return rewritten, err
 }
 
-// String describes the rank, its host, how the ranks are joined, and slow settings, such as binding each process to
-// one processor.
+// String describes the rank, its host, how the ranks are joined, and slow settings, like binding each process to one
+// processor.
 func (j *Job) String() string {
 	if j.size == 1 {
 		return "one process"
@@ -98,14 +98,14 @@ func (j *Job) String() string {
 	return text
 }
 
-// At records this rank's step and activity, such as "data", for messages of failures, with one or two atomic stores. ""
+// At records this rank's step and activity, like "data", for messages of failures, with one or two atomic stores. ""
 // keeps the last activity.
 func (j *Job) At(step int64, doing string) { j.activity.set(step, doing) }
 
 // Note sets a text that messages about failures and differing calls show for this rank; "" removes it.
 func (j *Job) Note(text string) { j.activity.note.Store(&text) }
 
-// Busy announces a phase that may take longer than the deadline, such as "compile" or "save". The others wait for limit
+// Busy announces a phase that may take longer than the deadline, like "compile" or "save". The others wait for limit
 // plus the deadline. done ends the phase.
 func (j *Job) Busy(doing string, limit time.Duration) (done func()) {
 	return j.activity.begin(doing, limit)
@@ -135,8 +135,8 @@ func (j *Job) Calls() uint64 {
 // or an error.
 func (j *Job) Agree(words []int64) error { return j.agree("", words) }
 
-// AgreeOn is [Job.Agree] with a description for messages, such as "a batch for the next step", perhaps different
-// between ranks.
+// AgreeOn is [Job.Agree] with a description for messages, like "a batch for the next step", perhaps different between
+// ranks.
 func (j *Job) AgreeOn(what string, words []int64) error { return j.agree("Agree on "+what, words) }
 
 func (j *Job) agree(shown string, words []int64) error {
@@ -148,8 +148,8 @@ func (j *Job) agree(shown string, words []int64) error {
 	}, nil)
 }
 
-// Same reports whether all ranks pass the same number, such as a checksum, except for its sign bit. what describes it
-// in messages ("the next batch").
+// Same reports whether all ranks pass the same number, like a checksum, except for its sign bit. what describes it in
+// messages ("the next batch").
 func (j *Job) Same(what string, n int64) (bool, error) {
 	same, err := j.EachSame(what, n)
 	return same[0], err
@@ -242,7 +242,7 @@ type part struct {
 	shown string
 	limit time.Duration // how late others may be, above the deadline
 	words []int64
-	data  *[]byte // over control connections, in place of words
+	data  *[]byte // over control connections, instead of words
 }
 
 // call runs a call of all ranks. With MPI, one exchange of fixed length compares the calls and carries the first

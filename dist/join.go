@@ -44,12 +44,12 @@ func Deadline(d time.Duration) Option { return func(o *options) { o.deadline = d
 // StartWithin sets how long [Join] waits for all ranks, by default 5 minutes.
 func StartWithin(d time.Duration) Option { return func(o *options) { o.start = d } }
 
-// OnFailure passes the failure of a job to f in each process, in place of standard error. The process exits when f
-// returns, or after 2 s.
+// OnFailure passes a job's failure to f in each process, instead of standard error. The process exits when f returns,
+// or after 2 s.
 func OnFailure(f func(*Failure)) Option { return func(o *options) { o.onFailure = f } }
 
-// Join makes this process a rank of its job, by the launcher's variables, and waits for all other ranks. Close the
-// job at the end of the program.
+// Join makes this process a rank of its job, by the launcher's variables, and waits for all other ranks. Close the job
+// at the program's end.
 //
 // If the launcher has prepared MPI (mpirun, srun --mpi), Join initializes a library: $LAZO_MPI, or the first that
 // fits of the launcher's folder, $LD_LIBRARY_PATH, the folders next to mpirun in $PATH and the system's, or lazo's

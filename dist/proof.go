@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Before a message, both sides of a connection prove the job's secret. Each sends an opening, of random bytes, then
-// an HMAC of both openings: the rank first, so that a stranger gets none.
+// Before a message, both sides of a connection prove the job's secret. Each sends an opening, of random bytes, then an
+// HMAC of both openings: the rank first, so a stranger gets none.
 const (
 	// protocol increases with each change of the openings, the proofs or the messages.
 	protocol = 3

@@ -11,9 +11,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/joined"
 )
 
-// Store keeps small values that a job's processes exchange, such as the addresses of their devices. A key is any
-// non-empty bytes, put once; it lives as long as the job. Methods may be called concurrently. Keys of different jobs
-// and starts must be separate.
+// Store keeps small values that a job's processes exchange, like the addresses of their devices. A key is any non-empty
+// bytes, put once; it lives as long as the job. Methods may be called concurrently. Keys of different jobs and starts
+// must be separate.
 type Store interface {
 	// Put sets a key's value, of up to some megabytes. It returns [ErrKeyExists] if the key has one.
 	Put(ctx context.Context, key string, value []byte) error

@@ -7,11 +7,11 @@ import (
 	"github.com/lazo-ml/lazo/internal/names"
 )
 
-// ErrNotBuilt is wrapped by the error about a model without a batch.
+// ErrNotBuilt reports a model without a batch.
 var ErrNotBuilt = errors.New("the model has no variables before its first batch")
 
-// ErrValue is wrapped by the error about a label that is no class of the output, an index outside an nn.Embedding, a
-// learning rate that is not positive, or a label or sample weight that a loss or metric refuses.
+// ErrValue reports a label that is no class of the output, an index outside an nn.Embedding, a learning rate that is
+// not positive, or a label or sample weight that a loss or metric refuses.
 var ErrValue = errors.New("out of range")
 
 type outsideClasses struct{}
@@ -19,14 +19,13 @@ type outsideClasses struct{}
 func (outsideClasses) Error() string        { return "outside of the classes" }
 func (outsideClasses) Is(target error) bool { return target == ErrValue }
 
-// ErrNoProbabilities is wrapped by errors about an output without probabilities, as of [Prediction.Classes].
+// ErrNoProbabilities reports an output without probabilities, as of [Prediction.Classes].
 var ErrNoProbabilities = errors.New("no probabilities")
 
-// ErrOutdated is wrapped by the error about a calibration or thresholds fitted to earlier weights, or thresholds fitted
-// before a calibration.
+// ErrOutdated reports a calibration or thresholds fitted to earlier weights, or thresholds fitted before a calibration.
 var ErrOutdated = graphs.ErrOutdated
 
-// ErrDataEnded is wrapped by the error of [Model.FitBatches] about batches that ended before the run.
+// ErrDataEnded reports that the batches of [Model.FitBatches] ended before the run.
 var ErrDataEnded = errors.New("the batches ended")
 
 var errUnknownName = names.ErrUnknown

@@ -19,8 +19,8 @@ import (
 //   - loss, the weighted sum of all trained losses, including penalties and the network's own; of several also each
 //     before its weight, as <output>_loss or by the Name of a function;
 //   - metrics, means over the examples of the epoch;
-//   - the results of validation, such as val_loss;
-//   - learning_rate, at the end of the epoch, or learning_rate_<group> for groups with their own rates; absent if the
+//   - the results of validation, like val_loss;
+//   - learning_rate, at the epoch's end, or learning_rate_<group> for groups with their own rates; absent if the
 //     chain has no single rate, as when it scales before Adam;
 //   - epoch, its number, from 1.
 //

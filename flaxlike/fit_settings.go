@@ -18,7 +18,7 @@ import (
 type Fit struct {
 	// Epochs is the last epoch, default 1; InitialEpoch epochs count as done.
 	Epochs, InitialEpoch int
-	// Until replaces Epochs, such as loop.Samples(1e6).
+	// Until replaces Epochs, like loop.Samples(1e6).
 	Until loop.Period
 	// BatchSize is by default the model's. A smaller last batch is compiled as a second program, or padded if the
 	// devices do not divide it.
@@ -42,13 +42,12 @@ type Fit struct {
 	ValidationBatches loop.Source[data.Batch]
 	// ValidationSplit is the set's share held out for Validation: its last examples, unshuffled.
 	ValidationSplit float64
-	// ValidationEvery is the number of epochs between evaluations, default 1; ValidationAt lists epochs instead, from
-	// 1. ValidationSteps limits an evaluation's batches. ValidationBatchSize is by default BatchSize.
+	// ValidationEvery counts the epochs between evaluations, default 1; ValidationAt lists epochs instead, from 1.
+	// ValidationSteps limits an evaluation's batches. ValidationBatchSize is by default BatchSize.
 	ValidationEvery, ValidationSteps, ValidationBatchSize int
 	ValidationAt                                          []int
 
-	// Callbacks are options of the run, such as callbacks.StopEarly("val_loss", …), but not loop.Until or
-	// loop.Continue.
+	// Callbacks are options of the run, like callbacks.StopEarly("val_loss", …), but not loop.Until or loop.Continue.
 	//
 	// loop.Watch(loop.Every(loop.Epochs(1)), f) calls f after each epoch and its validation. With the context of f,
 	// the model can evaluate and predict, also if several processes train it.

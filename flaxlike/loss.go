@@ -27,8 +27,8 @@ type Loss struct {
 	Weight float64
 	// Off logs the loss without training on it.
 	Off bool
-	// Smoothing is the share of each label spread evenly over all classes, also in tests (Szegedy et al., 2016),
-	// below 1, for named crossentropies except the masked one.
+	// Smoothing is each label's share spread evenly over all classes, also in tests (Szegedy et al., 2016), below 1, for
+	// named crossentropies except the masked one.
 	Smoothing float64
 	// Delta, Gamma and Alpha are losses.Settings of "huber" and the focal crossentropies, by Name; default 0.
 	Delta, Gamma, Alpha float64

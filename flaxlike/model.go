@@ -28,9 +28,9 @@ import (
 // Model is a network with its losses, metrics, optimizer and training state. It changes in place.
 //
 // Any number of goroutines may call its methods. Readers (Predict, Evaluate, Save, Summary, Export) run concurrently
-// with each other and a Fit. Changes such as Load wait for the end of a step. A second concurrent Fit is a
-// xla.ErrBusy. Evaluate and Predict use the weights of their start; a concurrent Fit copies them for each. Close
-// waits for the current step; then a running Fit and later calls return managed.ErrClosed.
+// with each other and a Fit. Changes like Load wait for a step's end. A second concurrent Fit is a xla.ErrBusy.
+// Evaluate and Predict use the weights of their start; a concurrent Fit copies them for each. Close waits for the
+// current step; then a running Fit and later calls return managed.ErrClosed.
 type Model struct {
 	state                *managed.State
 	network              nn.Layer
@@ -88,7 +88,7 @@ func (m *Model) Close() error {
 // Preparation returns that of [WithPreparation] or the file of [Open], or nil.
 func (m *Model) Preparation() *tables.Preparation { return m.set.preparation }
 
-// Names are the full names of all variables, such as "/model/0/kernel", including the optimizer's and the metrics'.
+// Names are the full names of all variables, like "/model/0/kernel", including the optimizer's and the metrics'.
 func (m *Model) Names() []string { return m.state.Names() }
 
 // Value copies a variable to the host by its full name, as managed.State.Value.

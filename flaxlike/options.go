@@ -97,7 +97,7 @@ func WithInnerLosses() Option {
 //
 //   - probabilities, with threshold 0.5, after a sigmoid or softmax, or with the loss dice or tversky;
 //   - logits, with threshold 0, with a crossentropy or a hinge;
-//   - numbers near 0 and 1, with threshold 0.5, with other losses such as mse; auc clips them.
+//   - numbers near 0 and 1, with threshold 0.5, with other losses like mse; auc clips them.
 //
 // Without a loss by name this is an error. auc and average_precision have 200 thresholds, as in Keras.
 func WithMetrics[M string | Metric](list ...M) Option {
@@ -128,9 +128,9 @@ func WithMetrics[M string | Metric](list ...M) Option {
 	}
 }
 
-// WithInitializer sets the initializer of kernels: of package nn, such as nn.RandomNormal(0.02), or a name of
-// nn.Initial, such as "he_normal". It applies to layers of package nn without a Kernel setting, as nn.Kernels. It is an
-// error if no kernel takes it.
+// WithInitializer sets the initializer of kernels: of package nn, like nn.RandomNormal(0.02), or a name of nn.Initial,
+// like "he_normal". It applies to layers of package nn without a Kernel setting, as nn.Kernels. It is an error if no
+// kernel takes it.
 func WithInitializer[I string | ~func(*graph.Graph, shapes.Shape) *graph.Node](initializer I) Option {
 	return func(s *settings) (err error) {
 		var initial model.VariableInitializer

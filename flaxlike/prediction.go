@@ -51,8 +51,8 @@ func (p Prediction) Output(output ...string) (data.Array, error) {
 }
 
 // Kind returns an output's kind: "classes" (one of several), "binary" (one of two; the output is the probability of
-// class 1 or its logit), "multi-label" (any number of classes), "numbers" (a loss of numbers, such as mse), or
-// "unknown" (no loss by name).
+// class 1 or its logit), "multi-label" (any number of classes), "numbers" (a loss of numbers, like mse), or "unknown"
+// (no loss by name).
 func (p Prediction) Kind(output ...string) (string, error) {
 	_, a, of, err := p.find("kind", output...)
 	if err != nil {
@@ -170,7 +170,7 @@ func (p Prediction) Labels(output ...string) ([][]string, error) {
 	return labels, nil
 }
 
-// ClassNames returns an output's class names in the order of their numbers, or the numbers. A binary output has two.
+// ClassNames returns an output's class names in number order, or the numbers. A binary output has two.
 func (p Prediction) ClassNames(output ...string) ([]string, error) {
 	var names []string
 	_, err := p.answer("class names", func(a data.Array, of answering) (data.Array, error) {
@@ -193,7 +193,7 @@ func (p Prediction) WithThresholds(thresholds ...float64) Prediction {
 	return p
 }
 
-// WithOutputs returns a prediction of these outputs in place of the model's, as several models' means, with the
+// WithOutputs returns a prediction of these outputs instead of the model's, as several models' means, with the
 // threshold 0.5. Outputs of classes are probabilities. It keeps the arrays.
 func (p Prediction) WithOutputs(outputs map[string]data.Array) (Prediction, error) {
 	q := Prediction{outputs: maps.Clone(outputs), of: map[string]answering{}}

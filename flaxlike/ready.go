@@ -48,7 +48,7 @@ func (s step) ready(ctx context.Context, m *Model, batch data.Batch) error {
 	return m.find(ctx, *e)
 }
 
-// apart refuses a validation set whose figures would have the training's names, such as size_loss.
+// apart refuses a validation set whose figures would have the training's names, like size_loss.
 func (m *Model) apart(test string) error {
 	training := shownOf(m.train.Entries())
 	for _, e := range training {

@@ -23,8 +23,8 @@ import (
 )
 
 // Save writes the model to one file, from which [Open] makes it in any program: the network's variables and, as
-// metadata, the network with its settings, losses and metrics by name, the policy, class names, the data's
-// preparation and the [Card]. The format is safetensors; variables have names such as "0/kernel".
+// metadata, the network with its settings, losses and metrics by name, the policy, class names, the data's preparation
+// and the [Card]. The format is safetensors; variables have names like "0/kernel".
 //
 // The file lacks the optimizer's state, which a checkpoint has, and a network that is code without a name. An
 // existing file is replaced atomically.

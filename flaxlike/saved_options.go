@@ -42,9 +42,9 @@ func WithLayer(name string, layer nn.Layer) Option {
 	}
 }
 
-// WithClasses names the classes in the order of their numbers, for the only output or for outputs by name. They may
-// translate the names in [WithPreparation] or the file of [Open]; another order or number is an error. Without it, the
-// first Fit takes the Classes of its set's labels. Labels of a later set with Classes are numbered by name.
+// WithClasses names the classes in number order, for the only output or for outputs by name. They may translate the
+// names in [WithPreparation] or the file of [Open]; another order or number is an error. Without it, the first Fit
+// takes the Classes of its set's labels. Labels of a later set with Classes are numbered by name.
 func WithClasses[C []string | map[string][]string](classes C) Option {
 	all, several := any(classes).(map[string][]string)
 	if !several {
@@ -85,7 +85,7 @@ func checkOrdered(p *tables.Preparation) error {
 	return nil
 }
 
-// WithClock saves the time by this clock, such as time.Now, with the model. Without it, two saves are bit-identical.
+// WithClock saves the time by this clock, like time.Now, with the model. Without it, two saves are bit-identical.
 func WithClock(now func() time.Time) Option {
 	return func(s *settings) error { s.clock = now; return nil }
 }

@@ -22,8 +22,7 @@ type Summary struct {
 	Outputs map[string]string
 }
 
-// Summary lists the layers in the order of their calls, and all variables. It is empty before the first batch
-// ([Model.Init]).
+// Summary lists the layers in call order, and all variables. It is empty before the first batch ([Model.Init]).
 func (m *Model) Summary() Summary {
 	m.seen.mu.Lock()
 	layers, arrows, inputs := m.seen.layers, m.seen.arrows, m.seen.inputs

@@ -100,9 +100,9 @@ func (m *Model) LoadSome(ctx context.Context, path string, match optim.Match) (C
 	return c, nil
 }
 
-// CopyFrom copies the network's variables that match selects, such as optim.Under("/model/body"), from another model,
-// by name, with equal shapes and dtypes. A nil match copies all that fit. Selecting or fitting nothing is an error;
-// no error changes a value. Both models must be built ([Model.Init]).
+// CopyFrom copies the network's variables that match selects, like optim.Under("/model/body"), from another model, by
+// name, with equal shapes and dtypes. A nil match copies all that fit. Selecting or fitting nothing is an error; no
+// error changes a value. Both models must be built ([Model.Init]).
 func (m *Model) CopyFrom(ctx context.Context, from *Model, match optim.Match) (Copied, error) {
 	if from == nil {
 		return Copied{}, errors.New("flaxlike: copy: the model to copy from is nil")

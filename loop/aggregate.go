@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Aggregation computes one value from the values of a name. The default is the newest, of [Losses] and [Metrics] the
-// mean weighted by examples (the plain mean if no row had any, as of [AtEnd]). The zero Aggregation takes the newest.
+// Aggregation computes one value from a name's values. The default is the newest, of [Losses] and [Metrics] the mean
+// weighted by examples (the plain mean if no row had any, as of [AtEnd]). The zero Aggregation takes the newest.
 type Aggregation struct {
 	// With a Name, which appears in errors, Of is required.
 	Name string

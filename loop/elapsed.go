@@ -7,13 +7,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
-// Elapsed is the progress of a run.
+// Elapsed is a run's progress.
 type Elapsed struct {
 	Steps int64
-	// Samples is the number of their examples ([Stepper]).
+	// Samples counts their examples ([Stepper]).
 	Samples int64
-	// Epochs is the number of complete passes over the data ([Source]). If the data does not report their ends, a run
-	// counts them only where needed.
+	// Epochs counts the complete passes over the data ([Source]). If the data does not report their ends, a run counts
+	// them only where needed.
 	Epochs int64
 	// Time is active, by the monotonic clock.
 	Time time.Duration
@@ -37,7 +37,7 @@ func (e *Elapsed) set(o *Elapsed) {
 
 func (e *Elapsed) count(o Elapsed) { e.Steps, e.Samples, e.Epochs = o.Steps, o.Samples, o.Epochs }
 
-// Check returns an error for steps, samples, epochs or a time outside 0 to 2^62, so that sums cannot overflow.
+// Check returns an error for steps, samples, epochs or a time outside 0 to 2^62: sums cannot overflow.
 func (e Elapsed) Check() error {
 	switch {
 	case e.Steps < 0 || e.Samples < 0 || e.Epochs < 0 || e.Time < 0:

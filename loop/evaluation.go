@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Evaluation measures a state on its own data, from the beginning and with its own metrics ([Evaluate]).
+// Evaluation measures a state on its own data with its own metrics ([Evaluate]).
 type Evaluation[S, B any] struct {
 	// Name is appended to names: accuracy_test.
 	Name string
@@ -29,8 +29,8 @@ type Evaluation[S, B any] struct {
 }
 
 // Evaluate makes an evaluation of a step on data: one pass, or until the [Until] among the options. The outer iteration
-// gets an entry for each logged name, such as accuracy_test. Data without a batch is an error. An [ErrStop] ends only
-// the evaluation.
+// gets an entry for each logged name, like accuracy_test. Data without a batch is an error. An [ErrStop] ends only the
+// evaluation.
 func Evaluate[S, B any](name string, step Stepper[S, B], data Source[B], options ...Option) Evaluation[S, B] {
 	return Evaluation[S, B]{Name: name, Loop: New(On(EachStep, step)), Data: data, Options: slices.Clone(options)}
 }

@@ -111,7 +111,7 @@ func (h *History) known() []Entry {
 
 func (h *History) Len() int { return h.rows.Len() }
 
-// Names returns the distinct names of all entries, such as "loss", sorted.
+// Names returns the distinct names of all entries, like "loss", sorted.
 func (h *History) Names() []string {
 	var names []string
 	for _, c := range h.columns {

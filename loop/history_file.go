@@ -83,7 +83,7 @@ func (h *History) add(r *records.Row) error {
 		last = h.rows.At(n - 1).elapsed
 	}
 	if r.Batch == records.UnknownBatch {
-		if r.Samples < last.Samples { // the weight of the batch would be negative
+		if r.Samples < last.Samples { // the batch's weight would be negative
 			return fmt.Errorf("elapsed.samples is %d, expected %d or more, as rows rise, or elapsed.batch", r.Samples, last.Samples)
 		}
 		r.Batch = r.Samples - last.Samples

@@ -290,7 +290,7 @@ func (r *run[S, B]) stopOrFail(err error, stop *bool) error {
 	}
 	r.reason = Failed
 	if ended(r.ctx, err) || r.job != nil && cancelledElsewhere(err) {
-		r.reason = Cancelled // the task noticed the end of the context first
+		r.reason = Cancelled // the task noticed the context's end first
 	}
 	return r.wrap(err)
 }

@@ -18,7 +18,7 @@ type Collection string
 const (
 	Losses  Collection = "losses"
 	Metrics Collection = "metrics"
-	// Stateful has metrics over several steps, such as means since the last reset.
+	// Stateful has metrics over several steps, like means since the last reset.
 	Stateful Collection = "stateful_metrics"
 	Outputs  Collection = "outputs"
 )

@@ -6,7 +6,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/lookup"
 )
 
-// ErrNoEntry is wrapped by the error for a name that nothing logged.
+// ErrNoEntry reports a name that nothing logged.
 var ErrNoEntry = lookup.ErrNoEntry
 
 func locate(entries []Entry, name string) (int, error) { return lookup.Find(entries, keyOf, name) }

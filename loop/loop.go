@@ -17,7 +17,7 @@ type Loop[S, B any] struct{ tasks []Task[S, B] }
 // New returns a loop that runs the tasks in this order.
 func New[S, B any](tasks ...Task[S, B]) Loop[S, B] { return Loop[S, B]{slices.Clone(tasks)} }
 
-// Result is the outcome of a run. State is the last good state, also with an error.
+// Result is a run's outcome. State is the last good state, also with an error.
 type Result[S any] struct {
 	State   S
 	History *History

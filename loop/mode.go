@@ -51,5 +51,5 @@ func (h *History) Best(entry string, mode Mode) (value float64, at Elapsed, err 
 	return best, at, nil
 }
 
-// ErrNonFinite is wrapped by the error for a value that is NaN or infinite.
+// ErrNonFinite reports a value that is NaN or infinite.
 var ErrNonFinite = errors.New("not a finite number")

@@ -29,9 +29,9 @@ func Options(options ...Option) Option {
 	})
 }
 
-// Prepare is an option made by f at the start of each run, in the order of the options, before the run checks them.
-// nil adds nothing. f may change the run's state ([Beginning.State]). Its error ends the run before anything starts.
-// In a [Job], all processes call f.
+// Prepare is an option made by f at each run's start, in the options' order, before the run checks them. nil adds
+// nothing. f may change the run's state ([Beginning.State]). Its error ends the run before anything starts. In a [Job],
+// all processes call f.
 //
 // A returned Continue replaces one among the options. A returned [io.Closer] is closed after the callbacks, also if
 // the run was refused. [Loop.Plan] and the check of an [Evaluation] ignore a Prepare.
@@ -135,8 +135,8 @@ func (s *settings) beginning() Beginning {
 	return Beginning{From: s.from, Skipped: skipped, History: s.resumed, Until: s.until, MonitorsWhen: s.monitored, Job: s.job}
 }
 
-// Until ends the run at a period, counted from the start of the first of runs that continue each other ([Continue]).
-// Zero means no iteration; a negative period is an error.
+// Until ends the run at a period, counted from the first run's start ([Continue]). Zero means no iteration; a negative
+// period is an error.
 func Until(p Period) Option {
 	return setting(func(s *settings) {
 		if p == nil || p.Length() < 0 {
@@ -151,8 +151,8 @@ func Until(p Period) Option {
 // of [AtEnd], and that a monitor follows are always kept.
 func Keep(when Schedule) Option { return setting(func(s *settings) { s.keep = when }) }
 
-// MonitorsWhen restricts callbacks that follow an entry, such as callbacks.StopEarly, to a schedule. Their patience
-// counts its iterations. They do not divide blocks of steps.
+// MonitorsWhen restricts callbacks that follow an entry, like callbacks.StopEarly, to a schedule. Their patience counts
+// its iterations. They do not divide blocks of steps.
 func MonitorsWhen(when Schedule) Option {
 	return setting(func(s *settings) {
 		if when.err != nil {

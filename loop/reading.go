@@ -13,8 +13,8 @@ import (
 
 // SingleSteps makes each step before the run takes the next batch, so StepBlock ([Stepper]) receives one batch at a
 // time. Use it for data that depends on the steps other than through the state, as by a file, or that reads the state
-// in a [Job]. data.Prefetch still takes batches ahead; a run in [Epochs] takes one if the batches do not report the end
-// of an epoch.
+// in a [Job]. data.Prefetch still takes batches ahead; a run in [Epochs] takes one if the batches do not report an
+// epoch's end.
 func SingleSteps() Option { return setting(func(s *settings) { s.single = true }) }
 
 // reading lets goroutines read the state while batches wait. The first reader makes their steps if the source has

@@ -1,19 +1,19 @@
 package loop
 
-// Report is passed to a callback after the tasks of an iteration.
+// Report is passed to a callback after an iteration's tasks.
 type Report struct {
 	Elapsed Elapsed
 	Logs    Logs
 	// Latest has each name's newest value.
 	Latest  Logs
 	History *History
-	// From is the beginning of the run: zero, or the elapsed of [Continue].
+	// From is the run's beginning: zero, or the elapsed of [Continue].
 	From  Elapsed
 	Until Period
 	Stop  error
-	// Ahead is the number of batches that the run took and the state has not; those of data.Prefetch do not count. It
-	// is 0, except after a failure or [ErrStop] in a block. In a run in [Epochs] whose batches do not report the end of
-	// an epoch, it is 1 except at the last batch.
+	// Ahead counts the batches that the run took and the state has not; those of data.Prefetch do not count. It is 0,
+	// except after a failure or [ErrStop] in a block. In a run in [Epochs] whose batches do not report an epoch's end, it
+	// is 1 except at the last batch.
 	Ahead   int64
 	state   any
 	changes bool
@@ -22,8 +22,8 @@ type Report struct {
 
 type edge struct{ ran, changed bool }
 
-// RanAtEnd reports whether tasks or changes due at the end of the run have run. changed is false if these were
-// evaluations: the state is the last iteration's.
+// RanAtEnd reports whether tasks or changes due at the run's end have run. changed is false if these were evaluations:
+// the state is the last iteration's.
 func (r Report) RanAtEnd() (ran, changed bool) { return r.edge.ran, r.edge.changed }
 
 // State returns the state after the iteration's tasks, or nil outside a run. A callback without Changes must not change
@@ -54,7 +54,7 @@ func (r Report) Detached() Report {
 	return r
 }
 
-// Ending is passed to a callback at the end of the run.
+// Ending is passed to a callback at the run's end.
 type Ending struct {
 	Report
 	Reason Reason
@@ -73,8 +73,8 @@ type Beginning struct {
 	// History has the earlier run's rows, or is nil.
 	From    Elapsed
 	History *History
-	// Skipped is the number of earlier batches that plain data ([Data]) yields again, for the run to skip. In a
-	// [Prepare] it is 0.
+	// Skipped counts the earlier batches that plain data ([Data]) yields again, for the run to skip. In a [Prepare] it is
+	// 0.
 	Skipped int64
 	Until   Period
 	// MonitorsWhen is the schedule of the option, or nil.

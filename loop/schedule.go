@@ -50,8 +50,8 @@ var (
 	Never = Schedule{name: "never"}
 	// EachStep is due in every iteration.
 	EachStep = Schedule{name: "each step", rule: always{}}
-	// AtStart is due once, before the first iteration of a run. At the start of a run that continues another
-	// ([Continue], checkpoint.Resume), callbacks are due, tasks are not.
+	// AtStart is due once, before a run's first iteration. At the start of a run that continues another ([Continue],
+	// checkpoint.Resume), callbacks are due, tasks are not.
 	AtStart = Schedule{name: "at start", starts: true}
 	// AtEnd is due once, after the last iteration of a run that made one and ends without an error or [ErrPause].
 	AtEnd = Schedule{name: "at end", ends: true}

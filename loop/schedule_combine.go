@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Or returns a schedule that is due where s or another is, also at the start and the end.
+// Or returns a schedule due where s or another is, also at the start and the end.
 func (s Schedule) Or(others ...Schedule) Schedule { return combine(false, " or ", s, others) }
 
-// And returns a schedule that is due where s and all others are, also at the start and the end.
+// And returns a schedule due where s and all others are, also at the start and the end.
 func (s Schedule) And(others ...Schedule) Schedule { return combine(true, " and ", s, others) }
 
-// Not returns a schedule that is due in iterations where s is not, never at the start or the end.
+// Not returns a schedule due in iterations where s is not, never at the start or the end.
 func (s Schedule) Not() Schedule {
 	if s.err != nil {
 		return Schedule{name: "not " + s.part(), err: s.inside()}

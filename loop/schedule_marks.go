@@ -12,8 +12,8 @@ func (m marks) due(before, after Elapsed) bool {
 
 func (m marks) needs() needs { return needsOf(m.unit) }
 
-// Every returns a schedule that is due at the multiples of p from the start of the run: Every(Steps(100)) after 100,
-// 200, … steps. An iteration that crosses several is due once. p must be positive and not a [Date].
+// Every returns a schedule due at the multiples of p from the run's start: Every(Steps(100)) after 100, 200, … steps.
+// An iteration that crosses several is due once. p must be positive and not a [Date].
 func Every(p Period) Schedule {
 	if err := checkLength("every", p); err != nil {
 		return Schedule{name: named("every", p), err: err}
@@ -26,8 +26,7 @@ func Every(p Period) Schedule {
 	}}}
 }
 
-// At returns a schedule that is due once, in the iteration that reaches p. A run never reaches a [Date] before its
-// beginning.
+// At returns a schedule due once, in the iteration that reaches p. A run never reaches a [Date] before its beginning.
 func At(p Period) Schedule {
 	if err := checkPoint("at", p); err != nil {
 		return Schedule{name: named("at", p), err: err}

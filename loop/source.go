@@ -9,20 +9,18 @@ import (
 	"github.com/lazo-ml/lazo/internal/reader"
 )
 
-// Source is data that a run can begin at any position. The batches of a set ([data.Set.Batches]) are a Source. [Data]
-// makes one of a plain iterator, and [From] of a function.
+// Source is data that a run can begin at any position. The batches of a set ([data.Set.Batches]) are a Source.
 //
 // [data.Set.Batches]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set.Batches
 type Source[B any] interface {
-	// From returns the batches from a position on, each with a nil error. The position is the number of earlier batches
-	// over all epochs ([Elapsed].Steps). The batches end with their epoch, or continue into the next if they report its
-	// end ([Stepper]). An error ends the run.
+	// From returns the batches from a position on, each with a nil error. The position counts the earlier batches over all
+	// epochs ([Elapsed].Steps). The batches end with their epoch, or continue into the next if they report its end
+	// ([Stepper]). An error ends the run.
 	From(position int64) iter.Seq2[B, error]
 }
 
-// Data makes a [Source] of a plain iterator. A run at a later position skips the earlier batches. If [Until] is in
-// [Epochs], the iterator must begin again for each epoch. Shuffled batches of a set in epoch 0 again are an error:
-// the order would repeat.
+// Data makes a [Source] of a plain iterator. If [Until] is in [Epochs], the iterator must begin again for each epoch.
+// Shuffled batches of a set in epoch 0 again are an error: the order would repeat.
 //
 // A batch must not change until its step is over; a block holds several. If an early batch is in the memory of an
 // earlier one, the run makes single steps. The iterator runs on a goroutine of the run; if it waits, it should end
@@ -34,7 +32,7 @@ func (d Data[B]) From(position int64) iter.Seq2[B, error] {
 	return epochs.After(iter.Seq2[B, error](d), position)
 }
 
-// From makes a [Source] of a function that returns the batches from a position on, such as a pipeline over a set:
+// From makes a [Source] of a function that returns the batches from a position on, like a pipeline over a set:
 //
 //	loop.From(func(position int64) iter.Seq2[data.Batch, error] {
 //		return data.Prefetch(set.Batches(32, data.Shuffle(0)).From(position), 4)
@@ -83,8 +81,8 @@ func epochsOf[B any](data Source[B], from Elapsed, until Period) epochs.Range[B]
 	return epochs.Range[B]{Source: data, Plain: iter.Seq2[B, error](plain), Position: from.Steps, Epochs: from.Epochs, Once: until == nil, Until: int64(most)}
 }
 
-// ErrSourceLeft is wrapped by the error of a run that abandoned its data source, which did not return within half a
-// second after the context ended. Its goroutine continues until then.
+// ErrSourceLeft reports that a run abandoned its data source, which did not return within half a second after the
+// context ended. Its goroutine continues until then.
 var ErrSourceLeft = errors.New("the data source did not return within " + reader.Grace.String() + ": it was abandoned, with its goroutine")
 
 var errNoData = errors.New("no data given")

@@ -47,7 +47,7 @@ func as[I any](value, pointer any) (found I, ok bool) {
 
 // Snapshot is a copy of a state at one moment.
 type Snapshot interface {
-	// Restore writes the copy back into its state, any number of times.
+	// Restore writes the copy back into its state, also repeatedly.
 	Restore(ctx context.Context) error
 	Close() error
 }

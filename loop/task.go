@@ -63,7 +63,7 @@ import (
 // returns the logs of the earlier steps and the state after them. A panic loses all steps of the block.
 //
 // BlockSize returns the largest number of steps in a block, when a run starts. Below 2 the loop calls Step, otherwise
-// only StepBlock. A block never crosses a point at which another task, a callback or the end of the run is due; but
+// only StepBlock. A block never crosses a point at which another task, a callback or the run's end is due; but
 // schedules of time are asked only between blocks. It ends with a batch 50 ms after its first one, when its steps are
 // expected to take 50 ms, or when the data reads the state.
 type Stepper[S, B any] interface {

@@ -79,7 +79,7 @@ func (a alone[S, B]) end(left bool, err error) error {
 	if err == nil && r.reason == DataEnded {
 		last := r.flush
 		if r.ctx.Err() != nil {
-			last = r.cancelled // the end of the context may have ended the data
+			last = r.cancelled // the context's end may have ended the data
 		}
 		if _, err = r.shieldedEnd(last); err != nil && left {
 			err = fmt.Errorf("%w; %w", err, ErrSourceLeft)

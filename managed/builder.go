@@ -65,7 +65,7 @@ func (b *Builder) again() (done func()) {
 // Training reports whether the step trains.
 func (b *Builder) Training() bool { return b.scope.IsTraining(b.graph) }
 
-// Inference calls build with Training false, for an untrained part such as a teacher: its layers have no dropout, and
+// Inference calls build with Training false, for an untrained part like a teacher: its layers have no dropout, and
 // normalize by their averages. Stop the gradient of its result ([graph.StopGradient]): variables first used in build
 // without a gradient are not updated, not even by weight decay.
 func (b *Builder) Inference(build func()) {
@@ -116,7 +116,7 @@ func (b *Builder) mask() *graph.Node {
 	return v
 }
 
-// Steps returns the number of earlier training steps, as int64, including those with [WithStepOptimizer].
+// Steps counts the earlier training steps, as int64, including those with [WithStepOptimizer].
 func (b *Builder) Steps() *graph.Node {
 	if b.steps == nil {
 		own := optimizer.GetGlobalStepVar(b.scope).NodeValue(b.graph)
@@ -131,8 +131,7 @@ func stepsBy(scope *model.Scope) *model.Variable {
 
 const stepsByName = "steps_by"
 
-// Samples returns the number of earlier training examples, without padding, as int64, from the first training step
-// that calls it.
+// Samples counts the earlier training examples, without padding, as int64, from the first training step that calls it.
 func (b *Builder) Samples() *graph.Node {
 	v := b.scope.VariableWithValue("samples", int64(0)).SetTrainable(false)
 	n := v.NodeValue(b.graph)

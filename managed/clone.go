@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Clone returns an independent copy of the state under a strategy, such as [State.Strategy]: both make the same
-// further steps. They share Steppers and the optimizer value. The caller closes the clone.
+// Clone returns an independent copy of the state under a strategy, like [State.Strategy]: both make the same further
+// steps. They share Steppers and the optimizer value. The caller closes the clone.
 func (s *State) Clone(ctx context.Context, under strategies.Strategy) (*State, error) {
 	if err := usable(under, "the state's own"); err != nil {
 		return nil, fmt.Errorf("managed: clone: %w", err)

@@ -32,7 +32,7 @@ func (s *Stepper) Export(dir string, state *State, batch data.Batch, options Exp
 }
 
 // ExportModel writes a model for inference, as [Stepper.Export]. f is built as in a [TestStep]. Outputs are its
-// results, sorted by name, and its losses and metrics. Unused fields, such as labels, are not inputs.
+// results, sorted by name, and its losses and metrics. Unused fields, like labels, are not inputs.
 func ExportModel(dir string, state *State, batch data.Batch, f func(b *Builder) map[string]*graph.Node, options ExportOptions) error {
 	if f == nil {
 		return errors.New("managed: export model: the function that builds the model is nil")

@@ -45,7 +45,7 @@ func estimates[T any](s *Stepper, what string, ask func(strategies.Program) (T, 
 	return all, nil
 }
 
-// DumpXLA writes the state's programs as StableHLO into an existing directory, in the order of compilation
+// DumpXLA writes the state's programs as StableHLO into an existing directory, in compilation order
 // (00-train_step.mlir). The Go backend has none.
 func (s *State) DumpXLA(dir string) error {
 	leave := s.values.PeekAll()

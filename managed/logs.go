@@ -54,7 +54,7 @@ func Array(logs loop.Logs, name string) (data.Array, error) {
 	return a, nil
 }
 
-// ArrayOf copies a tensor, such as a result of [State.Value].
+// ArrayOf copies a tensor, like a result of [State.Value].
 func ArrayOf(t *tensors.Tensor) (data.Array, error) {
 	a := data.Array{Dims: slices.Clone(t.Shape().Dimensions)}
 	err := t.ConstFlatData(func(flat any) {

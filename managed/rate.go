@@ -28,8 +28,8 @@ var _ abilities.LearningRater = (*State)(nil)
 const rateName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator + "learning_rate"
 
 // LearningRate reads the optimizer's base rate from the device: 0.1 in float32 is 0.10000000149011612. It lacks the
-// optimizer's own changes, such as a decay. Before the first training step it is [ErrNoLearningRate], unless a rate
-// was set.
+// optimizer's own changes, like a decay. Before the first training step it is [ErrNoLearningRate], unless a rate was
+// set.
 func (s *State) LearningRate() (float64, error) {
 	rate, err := s.rate(func() error { return nil })
 	if err != nil {

@@ -38,10 +38,10 @@ func (b *Builder) Metric(name string, v *graph.Node) {
 	b.number(loop.Metrics, name, graph.StopGradient(b.mean(name, v)))
 }
 
-// Track reports a metric over all batches since the last [Reset] or the start of the evaluation. The state keeps its
-// accumulators, separate for training and test steps. weights are per example, nil for 1 each; padding is excluded.
-// On a padded batch, an input from the batch without a row per example is [ErrPadded], unless the function asked for
-// the mask. Several values are logged as name/value, numbers as [Builder.Metric], arrays as [Builder.Output].
+// Track reports a metric over all batches since the last [Reset] or the evaluation's start. The state keeps its
+// accumulators, separate for training and test steps. weights are per example, nil for 1 each; padding is excluded. On
+// a padded batch, an input from the batch without a row per example is [ErrPadded], unless the function asked for the
+// mask. Several values are logged as name/value, numbers as [Builder.Metric], arrays as [Builder.Output].
 func (b *Builder) Track(name string, m metrics.Metric, weights *graph.Node, inputs ...*graph.Node) {
 	if mask := b.mask(); mask != nil {
 		rows := false
@@ -109,12 +109,12 @@ func (b *Builder) Mean(name string, v *graph.Node) {
 // ErrPadded reports that a value of the whole padded batch would include the padding.
 var ErrPadded = errors.New("the batch is padded")
 
-// Output reports an array, such as a prediction per example; it stays on the device until [Array] reads it. A step
-// with outputs runs singly, not in blocks.
+// Output reports an array, like a prediction per example; it stays on the device until [Array] reads it. A step with
+// outputs runs singly, not in blocks.
 func (b *Builder) Output(name string, v *graph.Node) { b.whole(loop.Outputs, name, v) }
 
-// AddLoss reports a loss from within a model, such as a penalty, under a unique name, with a suffix _1, _2, … in
-// repeated layers. GoMLX's AddRegularizationLoss is reported as "aux_loss", its AddMainLoss as "main_loss".
+// AddLoss reports a loss from within a model, like a penalty, under a unique name, with a suffix _1, _2, … in repeated
+// layers. GoMLX's AddRegularizationLoss is reported as "aux_loss", its AddMainLoss as "main_loss".
 func AddLoss(name string, v *graph.Node) {
 	b := builderOf(v, "AddLoss")
 	b.Loss(b.unique(loop.Losses, name), v)

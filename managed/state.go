@@ -26,7 +26,7 @@ import (
 // completely or not at all: after an error the previous values remain. If the device failed during a step, the values
 // are lost and the error wraps [strategies.ErrStateLost].
 //
-// A State is safe for concurrent use:
+// Goroutines may share a State:
 //   - Readers share it: values, snapshots, checkpoints, steps that change nothing.
 //   - Changes (a training step, SetValue, MoveTo, Restore) wait for exclusive access, until their context ends.
 //   - A second simultaneous training step returns [xla.ErrBusy].
@@ -133,8 +133,8 @@ func (s *State) Strategy() strategies.Strategy {
 	return s.values.Strategy()
 }
 
-// Names returns the full names of the variables ("/conv_0/weights") in the order of creation, then, sorted, of restored
-// values not yet used.
+// Names returns the full names of the variables ("/conv_0/weights") in creation order, then, sorted, of restored values
+// not yet used.
 func (s *State) Names() []string {
 	defer s.values.PeekValues()()
 	return s.names()
@@ -192,7 +192,7 @@ func quoted(names []string) string {
 	return strings.Join(text, ", ")
 }
 
-// Parameters returns the number of trainable scalars.
+// Parameters counts the trainable scalars.
 func (s *State) Parameters() int {
 	defer s.values.PeekAll()()
 	n := 0
@@ -227,7 +227,7 @@ func (s *State) Wait() error {
 	return nil
 }
 
-// Close waits for running uses, such as one step but not a whole training, and frees the values. Logged values stay
+// Close waits for running uses, like one step but not a whole training, and frees the values. Logged values stay
 // readable. A second Close waits for the first.
 func (s *State) Close() error {
 	if err := s.values.NotWithin(); err != nil {

@@ -29,13 +29,13 @@ type Row struct {
 	Layer, Name string
 	Kind        Kind
 	Shape       shapes.Shape
-	// Size is the number of elements, Bytes that of one copy; under data parallel each device may have one.
+	// Size counts the elements, Bytes those of one copy; under data parallel each device may have one.
 	Size, Bytes int64
 	// Mean and Std (population) need Moments; NaN without elements or for complex numbers.
 	Mean, Std float64
 }
 
-// Kind is the purpose of a variable.
+// Kind is a variable's purpose.
 type Kind int
 
 const (

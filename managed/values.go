@@ -16,9 +16,9 @@ import (
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
-// WithValues sets initial values by full names ("/dense/weights"), such as pretrained parameters, or all values of
-// another state. A variable takes its value when a step creates it. The tensors must not change until then. A
-// checkpoint.Tensor with a Write is read only then, one variable after another.
+// WithValues sets initial values by full names ("/dense/weights"), like pretrained parameters, or all values of another
+// state. A variable takes its value when a step creates it. The tensors must not change until then. A checkpoint.Tensor
+// with a Write is read only then, one variable after another.
 //
 // Each trainable variable must be listed, except for [DrawMissing], with its shape and dtype, else the step returns
 // an error with all differences. Unused values are ignored.
@@ -52,7 +52,7 @@ func initialOf(value any, late store.Late) (*tensors.Tensor, error) {
 	return late.FromFile(of, dtype)
 }
 
-// DrawMissing allows drawing matching trainable variables that [WithValues] lacks, such as a new last layer.
+// DrawMissing allows drawing matching trainable variables that [WithValues] lacks, like a new last layer.
 func DrawMissing(match func(name string) bool) Option {
 	return func(s *State) error { s.model.given.MayDraw = match; return nil }
 }

@@ -21,9 +21,9 @@ import (
 //
 // A view fixes a value when its step first uses it, always between two training steps, and copies it once when training
 // overwrites it. Each step of a view has its own metrics of [Builder.Track], over all its steps since
-// [View.ResetMetrics]. Other changes, such as drawing random numbers, go to the state.
+// [View.ResetMetrics]. Other changes, like drawing random numbers, go to the state.
 //
-// A view is safe for concurrent use; steps run in turn. Close it. It returns [ErrClosed] after its state's Close,
+// Goroutines may share a view; steps run in turn. Close it. It returns [ErrClosed] after its state's Close,
 // [xla.ErrBusy] after [State.MoveTo].
 type View struct {
 	of    *State

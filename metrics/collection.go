@@ -22,7 +22,7 @@ type Entry struct {
 	Weights string
 }
 
-// Accumulators returns those of all metrics, with names such as "accuracy/total".
+// Accumulators returns those of all metrics, with names like "accuracy/total".
 func (c Collection) Accumulators() []Accumulator {
 	var all []Accumulator
 	for i, e := range c {

@@ -10,7 +10,7 @@
 // classes by a probability, use [Threshold]; for examples with several classes, [MultiLabel].
 //
 // If an example that counts has an invalid label or prediction, or a NaN score, the value is NaN until a reset. To
-// exclude labels such as -100, give them weight 0: graph.NotEqual(labels, …) is a mask.
+// exclude labels like -100, give them weight 0: graph.NotEqual(labels, …) is a mask.
 //
 // # Names
 //

@@ -52,7 +52,7 @@ type reducer interface {
 	Reduce(a, b []*graph.Node) []*graph.Node
 }
 
-// Reduce combines accumulators that several devices or processes gathered at the same time, by m's method Reduce(a, b
+// Reduce combines accumulators that several devices or processes gathered concurrently, by m's method Reduce(a, b
 // []*graph.Node) []*graph.Node, as [Last] has, else by Merge.
 func Reduce(m Metric, a, b []*graph.Node) []*graph.Node {
 	if r, ok := m.(reducer); ok {

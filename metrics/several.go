@@ -11,7 +11,7 @@ import (
 )
 
 // AtThresholds has the values of m at several thresholds, named as these: "0.5". m is [MultiLabel] of a metric, or of
-// classes 0 and 1, such as Precision(2, Binary). The inputs are labels, 0 or 1 of any dtype, and predictions of their
+// classes 0 and 1, like Precision(2, Binary). The inputs are labels, 0 or 1 of any dtype, and predictions of their
 // shape. For another label, or a NaN, a value is NaN.
 func AtThresholds(m Metric, thresholds ...float64) Metric {
 	var all Collection
@@ -59,7 +59,7 @@ func zeroOrOne(labels *graph.Node) *graph.Node {
 	return graph.Where(is(1), value(1), graph.Where(is(0), value(0), value(noClass)))
 }
 
-// Each names the elements of an array, such as the scores of [PerClass], so that each is logged as a number.
+// Each names an array's elements, like the scores of [PerClass]: each is logged as a number.
 func Each(m Metric, names ...string) Metric { return each{m, slices.Clone(names)} }
 
 type each struct {

@@ -14,8 +14,8 @@ import (
 
 // Activation is an activation by GoMLX's name: "relu", "leaky_relu", "gelu", "swish", "tanh", …, or "relu6", "softmax"
 // or "quick_gelu", x·sigmoid(1.702x). As in Keras, "leaky_relu" has the slope 0.2 below 0, and "hard_sigmoid" is x/6 +
-// 0.5 between 0 and 1 (GoMLX: 0.3 and 0.2). At a kink next to a flat part, such as "relu" at 0, the slope is 0. An
-// unknown name is an error of the step.
+// 0.5 between 0 and 1 (GoMLX: 0.3 and 0.2). At a kink next to a flat part, like "relu" at 0, the slope is 0. An unknown
+// name is an error of the step.
 type Activation string
 
 func (a Activation) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(a, scope, x) }

@@ -40,9 +40,8 @@ const weightsParam = "lazo.nn.weights"
 
 type weights func(at *model.Scope, name string) *graph.Node
 
-// Weights computes layers' weights at a scope and below in place of variables, as of frozen ones stored in another
-// form. weight returns that of a layer's scope and name, such as "kernel", or nil. Call it before the layers are
-// built.
+// Weights computes layers' weights at a scope and below instead of variables, as of frozen ones stored in another form.
+// weight returns that of a layer's scope and name, like "kernel", or nil. Call it before the layers are built.
 func Weights(scope *model.Scope, g *graph.Graph, weight func(at *model.Scope, name string) *graph.Node) {
 	scope.SetGraphParam(g, weightsParam, weights(weight))
 }

@@ -11,9 +11,9 @@
 // # Variables
 //
 // A layer's variables are directly in its scope, with Keras's names, which are permanent: kernel, bias,
-// recurrent_kernel, gamma, beta, scale, embeddings. Each layer needs its own scope, such as s.In("classes"); a second
-// layer there is an error. To share weights, give the second one s.Shared("classes"). In the body of a loop of
-// package xla/ops use s.At("classes").
+// recurrent_kernel, gamma, beta, scale, embeddings. Each layer needs its own scope, like s.In("classes"); a second
+// layer there is an error. To share weights, give the second one s.Shared("classes"). In the body of a loop of package
+// xla/ops use s.At("classes").
 //
 // Layers panic with an error, which the step returns.
 package nn

@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/layering"
 )
 
-// Layer is a part of a network or a whole one. Apply builds it in the graph of a step, with variables at the scope.
+// Layer is part of a network or a whole one. Apply builds it in the graph of a step, with variables at the scope.
 // Package flaxlike trains a Layer as a model.
 //
 // A custom layer is a [Func], or a type with settings (docs/layers.md). A layer with several inputs is a function that
@@ -125,7 +125,7 @@ func (p L2) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return chain("L2", p.Layers, penalized(scope, "L2", regularizer.ParamL2, p.Rate), x)
 }
 
-// L1 is [L2] with absolute values in place of squares.
+// L1 is [L2] with absolute values instead of squares.
 type L1 struct {
 	Rate   float64
 	Layers []Layer

@@ -80,7 +80,7 @@ func (GlobalMaxPool) build(scope *model.Scope, x *graph.Node) *graph.Node {
 }
 
 // LastStep is the last time step of each sequence: [batch, places, …] to [batch, …]. With a mask ([MaskOf]) it is the
-// last place that counts, or 0 if there is none.
+// last place that counts, or 0.
 type LastStep struct{}
 
 func (l LastStep) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(l, scope, x) }

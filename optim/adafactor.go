@@ -9,8 +9,8 @@ import (
 )
 
 // Adafactor is [RMSProp] that saves memory: of a matrix's squares it stores row and column means (Shazeer and Stern
-// 2018). It limits the updates' root mean square and scales them by the parameter's, so the rate is relative, for
-// example 0.01.
+// 2018). It limits the updates' root mean square and scales them by the parameter's, so the rate is relative, like
+// 0.01.
 type Adafactor struct {
 	// Decay is the moving average's exponent: update t keeps 1 - t^-Decay. Default 0.8.
 	Decay float64

@@ -17,7 +17,7 @@ import (
 // continue the other's training.
 type Adam struct {
 	// Beta1 and Beta2 are the decays of the averages of updates and squares. Defaults 0.9 and 0.999. For 0, as in
-	// Wasserstein GANs, give a tiny number such as 1e-30.
+	// Wasserstein GANs, give a tiny number like 1e-30.
 	Beta1, Beta2 float64
 	// Epsilon is added to the root. Default 1e-8.
 	Epsilon float64
@@ -31,7 +31,7 @@ func (t Adam) Update(s *Step) {
 	})
 }
 
-// Adamax is [Adam] with a decaying maximum in place of the root of squares (section 7 of the same paper). Epsilon is
+// Adamax is [Adam] with a decaying maximum instead of the root of squares (section 7 of the same paper). Epsilon is
 // added to the maximum, as in Keras, not in optax.
 type Adamax Adam
 

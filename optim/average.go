@@ -13,10 +13,10 @@ import (
 )
 
 // Average keeps a moving average of the parameters, for evaluation (Polyak and Juditsky 1992): a test step uses it by
-// [Average.In]. It does not change the updates. The averages are corrected for bias: the first is the parameter's
-// value. Steps held back do not count. It is a link of the outer chain, not of a [Group].
+// [Average.In]. The averages are corrected for bias: the first is the parameter's value. Steps held back do not count.
+// It is a link of the outer chain, not of a [Group].
 type Average struct {
-	// Decay is the share of the average that an update keeps, above 0 and below 1. There is no default.
+	// Decay is the share of the average that an update keeps, above 0 and below 1. It has no default.
 	Decay float64
 }
 

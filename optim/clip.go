@@ -2,7 +2,7 @@ package optim
 
 import "github.com/gomlx/gomlx/core/graph"
 
-// Clip limits the updates; at the start of the chain, the gradients. Exactly one field must be set.
+// Clip limits the updates; at the chain's start, the gradients. Exactly one field must be set.
 type Clip struct {
 	// Value limits each number to -Value … Value. GoMLX's clip_step_by_value clips the finished step.
 	Value float64
@@ -88,8 +88,8 @@ func clipByRMS(limit float64) Transformation {
 	}}
 }
 
-// TrustRatio scales each parameter's update to the norm of the parameter (You et al. 2017, LARS). If a norm is 0, the
-// update passes unchanged.
+// TrustRatio scales each parameter's update to the parameter's norm (You et al. 2017, LARS). If a norm is 0, the update
+// passes unchanged.
 func TrustRatio() Transformation {
 	return stateless{"trust_ratio", nil, func(s *Step) {
 		s.each(func(p *Parameter) *graph.Node {

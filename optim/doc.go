@@ -3,8 +3,8 @@
 //
 // # Names
 //
-// Rules and schedules have optax's names, such as [RMSProp] for rmsprop or scale_by_rms, except these
-// (docs/from-keras.md has Keras's):
+// Rules and schedules have optax's names, like [RMSProp] for rmsprop or scale_by_rms, except these (docs/from-keras.md
+// has Keras's):
 //
 //	sgd                                  New(rate)
 //	sgd(momentum, nesterov), trace       Momentum
@@ -30,7 +30,7 @@
 //
 // # State
 //
-// All state is in variables that are not trainable, with permanent names:
+// All state is in non-trainable variables, with permanent names:
 //
 //	/global_step                         the batches seen, as with GoMLX's optimizers
 //	/optimizers/learning_rate            the rate, for the host to set
@@ -46,8 +46,8 @@
 // managed.State have each count under the name above. After the first step that updates only some of these parameters
 // (managed.TrainOnly), the other steps compile again, once.
 //
-// A parameter's state counts that parameter's updates, as a fresh optax state; a chain's state, such as a schedule's,
-// the updates of the chain.
+// A parameter's state counts that parameter's updates, as a fresh optax state; a chain's state, like a schedule's, the
+// updates of the chain.
 //
 // A chain's second link of a name is <link>_2.
 package optim

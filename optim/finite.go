@@ -9,8 +9,7 @@ import (
 )
 
 // SkipNonFinite holds the step back if an update has an infinity or a NaN. Put it first in the chain, or first in a
-// group to hold back only that. Its variable skipped counts skipped steps. It does not end a run; callbacks.NonFinite
-// does.
+// group to hold back only that. Its variable skipped counts skipped steps. callbacks.NonFinite ends a run.
 func SkipNonFinite() Transformation { return skipNonFinite{} }
 
 type skipNonFinite struct{}
@@ -49,7 +48,7 @@ func (s *Step) finite() *graph.Node {
 
 // LossScale keeps small gradients from underflowing in float16 (Micikevicius et al. 2018). It multiplies the loss
 // before differentiation and divides the gradients. If they overflow, it holds the step back and reduces the scale;
-// after many good steps it raises it. bfloat16 does not need it.
+// after many good steps it raises it.
 //
 // It is the first link of the chain. [Optimizer.UpdateGraph] and managed's steps scale the sum of all losses.
 //
@@ -59,7 +58,7 @@ type LossScale struct {
 	Start float64
 	// Factor multiplies or divides the scale, which is at least 1. Default 2.
 	Factor float64
-	// Every is the number of good steps after which the scale grows. Default 2000.
+	// Every counts the good steps after which the scale grows. Default 2000.
 	Every int
 }
 

@@ -27,7 +27,7 @@ func (c Chain) Update(s *Step) {
 	}
 }
 
-// claim takes the scopes of the links, as [Chain.Update].
+// claim takes the links' scopes, as [Chain.Update].
 func (c Chain) claim(taken map[string]bool, scope string) {
 	for _, t := range c {
 		switch t := t.(type) {

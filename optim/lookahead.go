@@ -10,7 +10,7 @@ import (
 // and sets the parameters to them (Zhang et al. 2019, "Lookahead optimizer: k steps forward, 1 step back"). Put it
 // last in the chain, before an [Average].
 type Lookahead struct {
-	// Every is the number of a parameter's updates between moves. Default 5.
+	// Every counts a parameter's updates between moves. Default 5.
 	Every int
 	// Share is the part of the way that the copies move. Default 0.5.
 	Share float64

@@ -8,7 +8,6 @@ import (
 )
 
 // Policy has the dtypes of a model's parameters, of its layers' arithmetic, and of the outputs that the loss receives.
-// The optimizer's arithmetic does not depend on it.
 type Policy struct{ Parameters, Compute, Outputs dtypes.DType }
 
 // MixedBFloat16 computes in bfloat16, with parameters and outputs in float32. It needs no [LossScale].

@@ -60,7 +60,7 @@ func (o *Optimizer) scaled(scope *model.Scope, loss *graph.Node, scales []scalin
 	return graph.StopGradient(rate)
 }
 
-// RateAt returns on the host the rate of an update, from 0, if unchanged since [New]; NaN without a single rate.
+// RateAt returns on the host an update's rate, from 0, if unchanged since [New]; NaN without a single rate.
 func (o *Optimizer) RateAt(update int64) float64 {
 	scales, err := o.one(nil)
 	if err != nil {
@@ -69,9 +69,9 @@ func (o *Optimizer) RateAt(update int64) float64 {
 	return o.rate * at(scales, func(string) int64 { return update })
 }
 
-// FactorsAt returns the rate's factor at an update: the product of [Scale] and [ScaleBySchedule] at the end of the
-// chain, after all rules, by "", or by the group's name if [Groups] have scales. A scale elsewhere is an error: the
-// chain has no single rate.
+// FactorsAt returns the rate's factor at an update: the product of [Scale] and [ScaleBySchedule] at the chain's end,
+// after all rules, by "", or by the group's name if [Groups] have scales. A scale elsewhere is an error: the chain has
+// no single rate.
 func (o *Optimizer) FactorsAt(update int64) (map[string]float64, error) {
 	return o.Factors(func(string) int64 { return update })
 }

@@ -98,7 +98,7 @@ func (t RMSProp) Update(s *Step) {
 // WeightDecay adds Rate × parameter to the updates (Loshchilov and Hutter 2019). After [Adam] it makes AdamW; as the
 // first link it is L2 regularization.
 type WeightDecay struct {
-	// Rate is for example 0.01. 0 means no decay.
+	// Rate is usually 0.01. 0 means no decay.
 	Rate float64
 	// Match selects the parameters that decay; nil selects all. Most models want RankFrom(2).
 	Match Match
@@ -127,8 +127,8 @@ func Scale(factor float64) Transformation {
 
 const scaleName = "scale"
 
-// ScaleBySchedule multiplies the updates by a function of the number of earlier updates. At the end of the chain it
-// is a factor of the learning rate; before a rule it scales the gradients, which [Adam] and similar rules cancel.
+// ScaleBySchedule multiplies the updates by a function of the number of earlier updates. At the chain's end it is a
+// factor of the learning rate; before a rule it scales the gradients, which [Adam] and similar rules cancel.
 //
 // As in optax, it counts the steps in which its chain updates any parameter: one trained later has the others' rate.
 func ScaleBySchedule(schedule Schedule) Transformation { return scaleBySchedule{schedule} }
@@ -149,9 +149,9 @@ func (t scaleBySchedule) Update(s *Step) {
 // after t earlier updates of its chain (Neelakantan et al. 2015). The state's seed decides it, as for dropout, and a
 // checkpoint continues it.
 type Noise struct {
-	// Eta is the initial variance, for example 0.01. There is no default.
+	// Eta is the initial variance, like 0.01. It has no default.
 	Eta float64
-	// Gamma is the exponent of the decay. Default 0.55. For constant noise, give a tiny number such as 1e-30.
+	// Gamma is the exponent of the decay. Default 0.55. For constant noise, give a tiny number like 1e-30.
 	Gamma float64
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/awaited"
 )
 
-// Transformation is one link of an optimizer's chain. It changes the updates of a step. Its state is in variables
+// Transformation is one link of an optimizer's chain. It changes a step's updates. Its state is in variables
 // ([Step.Zeros], [Step.Number]) in a scope of its name.
 type Transformation interface {
 	// Name is the scope of its variables, in lower case: "lion".
@@ -53,7 +53,7 @@ type Parameter struct {
 	gatedBy       string
 }
 
-// Name is the full name, such as "/dense/weights".
+// Name is the full name, like "/dense/weights".
 func (p *Parameter) Name() string { return p.variable.Path() }
 
 // Shape is the variable's.
@@ -62,7 +62,7 @@ func (p *Parameter) Shape() shapes.Shape { return p.variable.Shape() }
 // Freeze leaves the variable bit-identical and removes it from all later links.
 func (p *Parameter) Freeze() { p.Update = nil }
 
-// Parameters iterates over the link's parameters that are not frozen, in the order of the model's variables.
+// Parameters iterates over the link's unfrozen parameters, in the order of the model's variables.
 func (s *Step) Parameters() iter.Seq[*Parameter] {
 	return func(yield func(*Parameter) bool) {
 		for _, p := range s.parameters {
@@ -85,8 +85,8 @@ func (s *Step) Graph() *graph.Graph { return s.graph }
 // DType is the dtype of all updates and state: float32 or float64.
 func (s *Step) DType() dtypes.DType { return s.dtype }
 
-// Count returns the number of a parameter's earlier updates that this link has seen, an int64 scalar. Steps that an
-// earlier link held back do not count.
+// Count counts a parameter's earlier updates that this link has seen, an int64 scalar. Steps that an earlier link held
+// back do not count.
 func (s *Step) Count(p *Parameter) *graph.Node {
 	c := s.counted(p)
 	return c.pick(c.in.node(s.graph))

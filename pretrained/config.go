@@ -130,7 +130,7 @@ type faults struct {
 
 const mostFaults = 10
 
-// collected is [errors.Join] that keeps the first errors of an input and counts the others.
+// collected is [errors.Join] that keeps an input's first errors and counts the others.
 func collected(all, err error) error {
 	switch f, many := all.(*faults); {
 	case err == nil:

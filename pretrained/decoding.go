@@ -88,7 +88,7 @@ func unfinished(s string) bool {
 	return strings.HasSuffix(s, "\ufffd")
 }
 
-// lossy replaces bytes that are not UTF-8 as Python: together if they begin a character.
+// lossy replaces non-UTF-8 bytes as Python: together if they begin a character.
 func lossy(s string) string {
 	if utf8.ValidString(s) {
 		return s

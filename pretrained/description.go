@@ -22,7 +22,7 @@ type Description struct {
 	Sizes     map[string]int `json:"sizes"`
 	DTypes    []string       `json:"dtypes"`
 	Labels    []string       `json:"labels,omitempty"`
-	Problem   string         `json:"problem_type,omitempty"` // such as multi_label_classification
+	Problem   string         `json:"problem_type,omitempty"` // like multi_label_classification
 	Pooling   []string       `json:"pooling,omitempty"`      // of sentence-transformers
 	Tokenizer string         `json:"tokenizer,omitempty"`    // its kind, and whether there is a chat template
 	Refused   []string       `json:"refused,omitempty"`

@@ -29,8 +29,7 @@ type Hub struct {
 	Endpoint string // default https://huggingface.co
 	Token    string // for private and gated models
 	Revision string // a branch, tag or commit; default main
-	// Files selects files by patterns of [path.Match], such as "*Q8_0.gguf". Default: those that Open and the tokenizer
-	// read.
+	// Files selects files by patterns of [path.Match], like "*Q8_0.gguf". Default: those that Open and the tokenizer read.
 	Files []string
 	// HTTP sends the requests; default: TLS 1.2 or newer, proxies from the environment.
 	HTTP *http.Client
@@ -38,9 +37,9 @@ type Hub struct {
 	Progress func(file string, done, total int64)
 }
 
-// Download downloads a model by its name, such as "sentence-transformers/all-MiniLM-L6-v2", and returns its folder
-// for [Open]. It verifies digests, also of cached files, which it does not request, and continues a broken download.
-// With the hash of a commit as Revision, a complete folder needs no request.
+// Download downloads a model by its name, like "sentence-transformers/all-MiniLM-L6-v2", and returns its folder for
+// [Open]. It verifies digests, also of cached files, which it does not request, and continues a broken download. With
+// the hash of a commit as Revision, a complete folder needs no request.
 //
 // Errors: those of the network and the disk, a name, revision or file that the hub lacks, and bytes that differ from
 // its digest.

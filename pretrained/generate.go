@@ -54,10 +54,10 @@ func (n *Network) Generator(state *managed.State, rows, places int) (*Generator,
 
 const mostRows = 1 << 12
 
-// Rows is the maximum number of rows.
+// Rows bounds the rows.
 func (g *Generator) Rows() int { return g.rows }
 
-// Places is the number of places of a row.
+// Places counts a row's places.
 func (g *Generator) Places() int { return g.places }
 
 // Close frees the programs. The state keeps the variables of the places.

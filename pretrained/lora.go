@@ -25,8 +25,8 @@ type LoRA struct {
 	Rank    int     // 8 if 0
 	Alpha   float64 // 8 if 0
 	Dropout float64 // of x, in training
-	// Targets are ends of modules' names in the folder, such as "q_proj" or "0.attention.self.query"; or "all-linear"
-	// alone for all dense layers but the head's.
+	// Targets are ends of modules' names in the folder, like "q_proj" or "0.attention.self.query"; or "all-linear" alone
+	// for all dense layers but the head's.
 	Targets []string
 	// Modules are ends of names of modules that are trained themselves, as peft's modules_to_save: "classifier".
 	// Modules that the folder lacks always are.

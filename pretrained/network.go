@@ -34,7 +34,7 @@ import (
 // floating-point numbers as transformers', or uint8, which the network prepares by preprocessor_config.json.
 // flaxlike.New and the state return errors of [Base]'s methods.
 type Network struct {
-	// Labels are the names of the classes: the folder's if it has as many, otherwise LABEL_0, LABEL_1, ….
+	// Labels are the class names: the folder's if it has as many, otherwise LABEL_0, LABEL_1, ….
 	Labels []string
 
 	base      *Base
@@ -140,7 +140,7 @@ func (b *Base) CausalLM() *Network {
 
 // Seq2SeqLM returns a network of an encoder and a decoder that predicts the next token of the second text: the output
 // logits [batch, places, vocabulary]. Further inputs are decoder_input_ids, which begin with a start token, and
-// decoder_attention_mask. Whisper has input_features [batch, frames, bands] in place of the first text.
+// decoder_attention_mask. Whisper has input_features [batch, frames, bands] instead of the first text.
 func (b *Base) Seq2SeqLM() *Network {
 	return b.network(seq2seqLM, 1, func(f *family, _ *Network) head { return f.heads[seq2seqLM] })
 }
@@ -310,7 +310,7 @@ func (n *Network) Weights() managed.Option {
 // constant are old files' tensors that are not weights.
 var constant = regexp.MustCompile(`\.position_ids$|\.attn\.(masked_)?bias$`)
 
-// Drawn returns the full names of the head's variables that the folder lacks, such as "/model/classifier/kernel". They
+// Drawn returns the full names of the head's variables that the folder lacks, like "/model/classifier/kernel". They
 // begin with random numbers.
 func (n *Network) Drawn() (names []string) {
 	for _, w := range n.weights {
@@ -331,7 +331,7 @@ func (n *Network) FreezeBase() optim.Transformation {
 	return optim.Frozen(optim.MatchFunc(func(name string, _ shapes.Shape) bool { return base[name] }))
 }
 
-// Unused are the folder's tensors that the network does not use, such as another head's.
+// Unused are the folder's tensors that the network does not use, like another head's.
 func (n *Network) Unused() (names []string) {
 	used := map[string]bool{}
 	for _, w := range n.weights {

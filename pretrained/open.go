@@ -42,8 +42,8 @@ type Base struct {
 }
 
 // Open reads config.json and the headers of model.safetensors, or of the shards in model.safetensors.index.json, and
-// checks the names and shapes of the tensors. In place of a folder it takes a file .gguf, whose quantized tensors
-// become float32. Files are untrusted. It reads no weights.
+// checks the names and shapes of the tensors. Instead of a folder it takes a file .gguf, whose quantized tensors become
+// float32. Files are untrusted. It reads no weights.
 //
 // Errors: missing or damaged files, an unknown architecture, unimplemented fields of config.json that would change
 // numbers, and tensors that are missing or have other shapes than in config.json.

@@ -18,9 +18,9 @@ import (
 
 const segmentsInput = "segment_ids"
 
-// Packed encodes texts as [Base.Set], several into each row of a number of places, for [Base.CausalLM]. In place of
-// attention_mask it has segment_ids, the number of each token's text in its row, from 1, and 0 at padding. The labels
-// y are the next tokens, and -100 at the last of each text and at padding, for the loss
+// Packed encodes texts as [Base.Set], several into each row of a number of places, for [Base.CausalLM]. Instead of
+// attention_mask it has segment_ids, the number of each token's text in its row, from 1, and 0 at padding. The labels y
+// are the next tokens, and -100 at the last of each text and at padding, for the loss
 // masked_sparse_categorical_crossentropy. Other labels are packed by data.PackSequences.
 //
 // A text is computed as alone, up to rounding: it attends only to itself, and learned positions begin at 0. Other

@@ -22,8 +22,8 @@ const (
 	negativePrefix = "negative_"
 )
 
-// Pairs is [Base.Set] with two or three texts per example, for [Network.Contrastive]: an anchor, such as a question,
-// a positive that belongs to it, and a negative that does not; negatives may be nil. The fields of positives are
+// Pairs is [Base.Set] with two or three texts per example, for [Network.Contrastive]: an anchor, like a question, a
+// positive that belongs to it, and a negative that does not; negatives may be nil. The fields of positives are
 // positive_input_ids, positive_attention_mask and positive_token_type_ids, and likewise negative_.
 func (b *Base) Pairs(anchors, positives, negatives []text.Input, fields ...data.Field) (*data.Set, error) {
 	examples, all := len(anchors), []data.Field(nil)

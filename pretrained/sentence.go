@@ -124,7 +124,7 @@ func outputsHidden(modality json.RawMessage) bool {
 	return err == nil && in.text("method", "") == "forward" && in.text("method_output_name", "") == "last_hidden_state"
 }
 
-// lowers: the tokenizer lower-cases texts, so that do_lower_case changes nothing.
+// lowers: the tokenizer lower-cases texts, so do_lower_case changes nothing.
 func (b *Base) lowers() bool {
 	t, err := b.tokenizer()
 	if err != nil {
@@ -220,7 +220,7 @@ func (b *Base) modes() (modes []string, err error) {
 		}
 	} else {
 		for _, old := range [][2]string{{"cls_token", "cls"}, {"max_tokens", "max"}, {"mean_tokens", "mean"}, {"mean_sqrt_len_tokens", "mean_sqrt_len_tokens"},
-			{"weightedmean_tokens", "weightedmean"}, {"lasttoken", "lasttoken"}} { // in the order of the output
+			{"weightedmean_tokens", "weightedmean"}, {"lasttoken", "lasttoken"}} { // in the output's order
 			if c.flag("pooling_mode_"+old[0], false) {
 				modes = append(modes, old[1])
 			}

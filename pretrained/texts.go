@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// Tokenizer returns the tokenizer of the folder or of the file .gguf. It reads the files once.
+// Tokenizer returns the folder's tokenizer or of the file .gguf. It reads the files once.
 func (b *Base) Tokenizer() (*text.Tokenizer, error) {
 	t, err := b.tokenizer()
 	if err != nil {
@@ -25,9 +25,9 @@ func (b *Base) Tokenizer() (*text.Tokenizer, error) {
 	return t, nil
 }
 
-// Set encodes texts with the folder's tokenizer, as the fields input_ids, int32 [texts, places], attention_mask,
-// bool, and token_type_ids, int32, for networks that take them. It pads at the end, to the length of the longest. The
-// set also has the given fields, such as the labels.
+// Set encodes texts with the folder's tokenizer, as the fields input_ids, int32 [texts, places], attention_mask, bool,
+// and token_type_ids, int32, for networks that take them. It pads at the end, to the length of the longest. The set
+// also has the given fields, like the labels.
 //
 // Errors: no texts or an empty one without added tokens, and ids that the model lacks, also for the padding. Texts
 // are truncated to Most of an input only, not to max_seq_length of sentence-transformers: networks refuse longer
@@ -150,10 +150,10 @@ func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) 
 	return all, nil
 }
 
-// Trim returns a function for flaxlike.Fit.Augment that removes the places at the end at which no text of a batch has
-// a token. Their number is rounded up: with places 8 to 8, 16, …, 64, 80, …, 128, 160. Each length compiles a
-// program, for pairs each combination of lengths. It trims the networks' inputs and the named fields, such as labels
-// [texts, places]; those of [Base.Pairs] each to an own length.
+// Trim returns a function for flaxlike.Fit.Augment that removes the places at the end at which no text of a batch has a
+// token. Their number is rounded up: with places 8 to 8, 16, …, 64, 80, …, 128, 160. Each length compiles a program,
+// for pairs each combination of lengths. It trims the networks' inputs and the named fields, like labels [texts,
+// places]; those of [Base.Pairs] each to an own length.
 func Trim(places int, fields ...string) func(data.Batch) (data.Batch, error) {
 	fields = slices.Clone(fields)
 	round := func(n int) int { return rounded(n, places) }

@@ -12,7 +12,7 @@ import (
 
 const featuresInput = "input_features"
 
-// whisper's encoder has positions that are not trained.
+// whisper's encoder has untrained positions.
 func whisper(c *config) *family {
 	c.only("is_encoder_decoder", "true")
 	c.only("quantization_config")

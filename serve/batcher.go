@@ -25,7 +25,7 @@ var (
 	ErrClosed = gate.ErrClosed
 )
 
-// Predictor computes the outputs of a batch by name, each with one row per row of the batch.
+// Predictor computes a batch's outputs by name, each with one row per row of the batch.
 type Predictor interface {
 	Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error)
 }
@@ -42,14 +42,13 @@ func (f Func) Answer(ctx context.Context, batch data.Batch) (map[string]data.Arr
 
 // Batching configures batches.
 type Batching struct {
-	// MaxBatch is the maximum number of examples of a batch and a request, at most 1,048,576; 0 means 64. Batches have
-	// the sizes 1, 2, 4, … and MaxBatch, one program each, padded with the last example.
+	// MaxBatch bounds a batch's and a request's examples, at most 1,048,576; 0 means 64. Batches have the sizes 1, 2, 4, …
+	// and MaxBatch, one program each, padded with the last example.
 	MaxBatch int
 	// Delay is the time that an incomplete batch's first request waits for others. With 0, a batch has the requests
 	// that waited for the previous one.
 	Delay time.Duration
-	// Queue is the maximum number of waiting examples, without the running batch; 0 means 16 times MaxBatch. It bounds
-	// the latency.
+	// Queue bounds the waiting examples, without the running batch; 0 means 16 times MaxBatch. This bounds the latency.
 	Queue int
 }
 
@@ -110,7 +109,7 @@ const mostBatch = 1 << 20
 
 // New starts a batcher. example, of one row or more, sets the inputs' names, dtypes and dims, which each request must
 // match; [Batcher.Warm] predicts from its first row. Fields that a predictor's method InputNames() []string does not
-// name, such as labels, are an error.
+// name, like labels, are an error.
 //
 // The inputs of a predictor with a preparation (flaxlike.WithPreparation) are its columns, as texts; example is a row
 // of the table, or empty.

@@ -9,5 +9,5 @@
 //     Another batch size is another program, whose last bits may differ.
 //   - Invalid requests and contexts that end do not affect other requests.
 //   - Accepted requests are answered, also after Close. A full queue is [ErrFull] at once.
-//   - [Options] bound the memory and the time of a request over HTTP.
+//   - [Options] bound a request's memory and time over HTTP.
 package serve

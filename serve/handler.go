@@ -22,8 +22,8 @@ import (
 
 // Options are a [Handler]'s limits and log. Negative values are errors.
 type Options struct {
-	// MaxBody is the maximum size of a request's body in bytes, also uncompressed; 0 means 16 MiB. It bounds a
-	// request's memory (docs/security.md).
+	// MaxBody bounds a request's body in bytes, also uncompressed; 0 means 16 MiB. It bounds a request's memory
+	// (docs/security.md).
 	MaxBody int64
 	// Timeout limits a request from its body on, and the sending of its answer; 0 means a minute.
 	Timeout time.Duration
@@ -255,7 +255,7 @@ func problemOf(ctx context.Context, err error) *problem {
 		return &problem{statusGone, "the client has gone"}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &problem{http.StatusGatewayTimeout, errTimeout.Error()}
-	case errors.Is(err, context.Cause(ctx)): // of the server's own context, such as a signal
+	case errors.Is(err, context.Cause(ctx)): // of the server's own context, like a signal
 		return &problem{http.StatusServiceUnavailable, "the server ends"}
 	}
 	return nil

@@ -23,7 +23,7 @@ import (
 // tabular is a [Predictor], or its method State() any returns one, that prepares tables.
 type tabular interface{ Preparation() *tables.Preparation }
 
-// named is one that knows the names of the classes of its outputs.
+// named is one that knows the class names of its outputs.
 type named interface{ OutputClasses() map[string][]string }
 
 func preparationOf(of Predictor) *tables.Preparation {
@@ -156,7 +156,7 @@ func (b *Batcher) objects(body string) (rows []map[string]any, err error) {
 	return rows, err
 }
 
-// value reads the value of an input, which is a list for each axis of windows, and no other.
+// value reads an input's value, which is a list for each axis of windows, and no other.
 func (b *Batcher) value(d *document.Document, name string) (any, error) {
 	text, _, err := d.Text()
 	at, ok := b.places[name]

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Jit compiles each step to one program and runs it on the first device of a runtime.
+// Jit compiles each step to one program and runs it on a runtime's first device.
 func Jit(on *xla.Runtime) Strategy {
 	return &jit{firstDevice{on, "jit"}}
 }

@@ -40,7 +40,7 @@ type Strategy interface {
 	// FetchInto copies a part's buffer without waiting. cut is false for values that each process can fetch whole.
 	Parts(b compute.Buffer) (parts []Part, cut bool)
 	Free(buffers ...compute.Buffer) error
-	// Batch returns a batch in the form for steps, such as padded.
+	// Batch returns a batch in the form for steps, like padded.
 	Batch(b data.Batch) (data.Batch, error)
 	Compile(Step) (Program, error)
 }
@@ -89,7 +89,7 @@ func (s Step) Graph(g *graph.Graph) (batch []*graph.Node, built Built) {
 
 const batchPrefix = "batch:"
 
-// Program is a compiled step. It is safe for concurrent use, except for values that a run changes.
+// Program is a compiled step. Goroutines may share it, except for values that a run changes.
 type Program interface {
 	// Block returns the maximum steps per run: 1, or that of [Step]. It depends only on the graph's structure and
 	// sizes.

@@ -1,6 +1,6 @@
-// Package train has Ciclo's three loops as thin forms over package loop: [Loop] trains and evaluates at the end of
-// each epoch, [Test] is an evaluation with hooks, [Predict] returns outputs. [Of], [TestOf] and [PredictOf] make the
-// loops of a state's methods. For Jaxloop's inner and outer loops see docs/from-jaxloop.md.
+// Package train has Ciclo's three loops as thin forms over package loop: [Loop] trains and evaluates at each epoch's
+// end, [Test] is an evaluation with hooks, [Predict] returns outputs. [Of], [TestOf] and [PredictOf] make the loops of
+// a state's methods. For Jaxloop's inner and outer loops see docs/from-jaxloop.md.
 //
 // # Hooks
 //
@@ -9,8 +9,8 @@
 //
 // # Ends of a run
 //
-// The end of a run determines which hooks are called ("all" at each of their places). A cancelled context ends a run
-// between two iterations or in a test, an error where it occurs.
+// A run's end determines which hooks are called ("all" at each of their places). A cancelled context ends a run between
+// two iterations or in a test, an error where it occurs.
 //
 //	hook                                   data ended  until reached  stopped  cancelled   failed      no data
 //	Begin                                  once        once           once     until then  until then  never

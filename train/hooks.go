@@ -20,10 +20,10 @@ type Hooks[S, B any] struct {
 	// Begin is called before the first step, with the first batch, End after the last step. BatchBegin comes before
 	// everything else in an iteration, BatchEnd after everything but Tasks, AfterStep after the step.
 	Begin, BatchBegin, AfterStep, BatchEnd, End func(ctx context.Context, turn *loop.Turn[S, B]) error
-	// AfterReset is called after a Reset, or in its place: at the end of an epoch before the tests, and before a
-	// test's first step, but not in a prediction.
+	// AfterReset is called after a Reset, or in its place: at an epoch's end before the tests, and before a test's first
+	// step, but not in a prediction.
 	AfterReset func(ctx context.Context, turn *loop.Turn[S, B]) error
-	// EpochEnd is called at the end of an epoch after the tests, only in a [Loop].
+	// EpochEnd is called at an epoch's end after the tests, only in a [Loop].
 	EpochEnd func(ctx context.Context, turn *loop.Turn[S, B]) error
 }
 

@@ -9,14 +9,13 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Loop is Ciclo's train_loop: one step per batch, and a reset and tests at the end of each epoch. Only Step is
-// required.
+// Loop is Ciclo's train_loop: one step per batch, and a reset and tests at each epoch's end. Only Step is required.
 //
-// The order of an iteration:
+// An iteration's order:
 //
 //  1. Hooks.BatchBegin
 //  2. Step, then Hooks.AfterStep
-//  3. at the end of an epoch: Reset, Hooks.AfterReset, Tests, Hooks.EpochEnd
+//  3. at an epoch's end: Reset, Hooks.AfterReset, Tests, Hooks.EpochEnd
 //  4. Hooks.BatchEnd
 //  5. Tasks
 type Loop[S, B any] struct {
@@ -24,11 +23,11 @@ type Loop[S, B any] struct {
 	Step loop.Stepper[S, B]
 	// Reset resets the state's metrics after an epoch's last step has logged. A test has its own Reset.
 	Reset func(ctx context.Context, state S) (S, error)
-	// Epoch is the length of an epoch: [loop.Epochs], [loop.Steps], [loop.Samples] or [loop.Time]. An epoch truncated
-	// by the end of the run has no end. With nil the whole run is one epoch, which ends after the last iteration.
+	// Epoch is an epoch's length: [loop.Epochs], [loop.Steps], [loop.Samples] or [loop.Time]. An epoch truncated by the
+	// run's end has no end. With nil the whole run is one epoch, which ends after the last iteration.
 	Epoch loop.Period
-	// Tests run in this order at the end of each epoch: [loop.Evaluate], [Test], [TestOf]. Their logs become entries of
-	// the iteration: loss_test.
+	// Tests run in this order at each epoch's end: [loop.Evaluate], [Test], [TestOf]. Their logs become entries of the
+	// iteration: loss_test.
 	Tests       []loop.Evaluation[S, B]
 	TestAtStart bool
 	Hooks       []Hooks[S, B]

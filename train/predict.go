@@ -35,7 +35,7 @@ func (p Predict[S, B, P]) Run(ctx context.Context, state S, data loop.Source[B],
 }
 
 // All returns the outputs of Run as a sequence. It yields an error once, at the end. If the consumer ends early, the
-// run stops, and a later error, such as of Hooks.End, is lost. The run waits during the consumer's loop body.
+// run stops, and a later error, like of Hooks.End, is lost. The run waits during the consumer's loop body.
 func (p Predict[S, B, P]) All(ctx context.Context, state S, data loop.Source[B], options ...loop.Option) iter.Seq2[P, error] {
 	options = slices.Clone(options)
 	return func(yield func(P, error) bool) {

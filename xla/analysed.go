@@ -21,7 +21,7 @@ type Cost struct {
 }
 
 // Memory is a program's memory on its device in bytes. A run takes Arguments + Outputs - Aliased + Temporary. Peak is
-// the plugin's, on the CPU without Temporary. Unknown values, such as Code on the CPU, are 0.
+// the plugin's, on the CPU without Temporary. Unknown values, like Code on the CPU, are 0.
 type Memory struct {
 	Code, Arguments, Outputs, Aliased, Temporary, Peak               int64
 	HostCode, HostArguments, HostOutputs, HostAliased, HostTemporary int64

@@ -32,7 +32,7 @@ type cache struct {
 	room *room
 }
 
-// room is shared by the runtimes of a process: counting a folder of thousands of entries for each takes too long.
+// room is shared by a process's runtimes: counting a folder of thousands of entries for each takes too long.
 type room struct {
 	sync.Mutex
 	bytes int64 // until the next count of the folder

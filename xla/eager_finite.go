@@ -11,9 +11,9 @@ import (
 )
 
 // NotFiniteError is the first operation that made NaN or an infinity ([Eager].CheckFinite). An operation may pass on an
-// infinity, such as a mask's.
+// infinity, like a mask's.
 type NotFiniteError struct {
-	// Op is such as "Log", or "Parameter" with its name in Parameter.
+	// Op is an operation's name, like "Log", or "Parameter" with its name in Parameter.
 	Op        string
 	Parameter string
 	NaN       bool

@@ -69,7 +69,7 @@ func (p *Program) unusable(err error, what string) error {
 	return during(err, "%s %s", what, p.name)
 }
 
-// Cost returns the cost of a run, from the plugin or else from [Program.Optimized], which compiles again. It is
+// Cost returns a run's cost, from the plugin or else from [Program.Optimized], which compiles again. It is
 // [ErrUnimplemented] if neither is available, as for [Go].
 func (p *Program) Cost() (Cost, error) { return ask(p, "cost", p.cost) }
 

@@ -36,7 +36,7 @@ type Job interface {
 	Rewrite(module []byte) ([]byte, error)
 }
 
-// Store keeps small values that the processes of a job exchange: see dist.Store.
+// Store keeps small values that a job's processes exchange: see dist.Store.
 type Store interface {
 	Put(ctx context.Context, key string, value []byte) error
 	Get(ctx context.Context, key string) ([]byte, error)

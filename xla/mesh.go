@@ -12,7 +12,7 @@ import (
 // Mesh is a grid of the first devices with named axes, the last varying fastest. The zero Mesh is the first device.
 type Mesh struct{ Axes []MeshAxis }
 
-// MeshAxis is a named axis, such as "data" or "model".
+// MeshAxis is a named axis, like "data" or "model".
 type MeshAxis struct {
 	Name string
 	Size int
@@ -37,7 +37,7 @@ func (p Placement) split(parameter string, shape shapes.Shape) Split {
 	return p.Split(parameter, shape)
 }
 
-// Devices is the number of devices.
+// Devices counts the devices.
 func (m Mesh) Devices() int {
 	n := 1
 	for _, a := range m.Axes {

@@ -61,7 +61,7 @@ func InstallIfMissing(progress func(line string)) Option {
 }
 
 // CompileCache keeps compiled programs in dir, which it creates; "" is in the user's cache. The key is the program,
-// compile and client options, the plugin's file, its environment (such as XLA_FLAGS, or the file that it names), the
+// compile and client options, the plugin's file, its environment (like XLA_FLAGS, or the file that it names), the
 // devices and the processor. limit is in bytes, 0 means 1 GiB; the least recently used entries are removed. Damaged or
 // refused ones are replaced with a warning (see [Log]).
 //

@@ -30,7 +30,7 @@ const (
 
 // Plugin is a plugin that was found.
 type Plugin struct {
-	// Name is as asked for, such as "cuda12"; "" for a path.
+	// Name is as asked for, like "cuda12"; "" for a path.
 	Name string
 	// Kind is the platform: [CPU], [CUDA], [TPU], [Go] or another. Before Open, a foreign library's is guessed, or "".
 	Kind    string

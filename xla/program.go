@@ -50,8 +50,7 @@ type Built struct {
 	InPlace map[int]int
 	// Host lists inputs from the host's memory.
 	Host []int
-	// Read lists outputs that only the host reads, such as the loss. They may be values that no program takes: see
-	// [OnHost].
+	// Read lists outputs that only the host reads, like the loss. They may be values that no program takes: see [OnHost].
 	Read []int
 	// Block asks for this many runs at once: see [Program.Block].
 	Block int
@@ -70,7 +69,7 @@ type Scan struct {
 
 type runner interface {
 	run(inputs []compute.Buffer, host []any, mode runMode) (outputs []compute.Buffer, running *Running, err error)
-	// explained adds the runner's knowledge of the error of a run.
+	// explained adds the runner's knowledge of a run's error.
 	explained(err error) error
 	close() error
 }
@@ -202,7 +201,7 @@ type Running struct {
 	err       error
 }
 
-// Wait waits for the run and returns its error. Call it for each run, any number of times. A failed run that replaces
+// Wait waits for the run and returns its error. Call it for each run, also repeatedly. A failed run that replaces
 // inputs loses them: the error wraps [ErrInputsLost].
 func (r *Running) Wait() error {
 	if r == nil {

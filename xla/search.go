@@ -162,7 +162,7 @@ func installNow(ctx context.Context, name string, o *openOptions, try func(conte
 	return fromInstall(p), nil
 }
 
-// asLines reports the size of each file, each tenth of its download, and the other stages that take time.
+// asLines reports each file's size, each tenth of its download, and the other stages that take time.
 func asLines(say func(string)) func(install.Event) {
 	var last install.Event
 	return func(e install.Event) {

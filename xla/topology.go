@@ -22,8 +22,8 @@ const compileTimeout = 10 * time.Minute
 // and Optimized form. Values have shapes only: reading one is [ErrNotRun].
 //
 // Each compilation loads the plugin in a child process: compilers may end their process or take long
-// ([CompileTimeout]). [CompileCache] keeps reports. [ClientOption] adds options such as libtpu's "num_slices" or
-// CUDA's "target_config". See docs/maintain/targets.md.
+// ([CompileTimeout]). [CompileCache] keeps reports. [ClientOption] adds options like libtpu's "num_slices" or CUDA's
+// "target_config". See docs/maintain/targets.md.
 func OpenTopology(ctx context.Context, plugin, topology string, opts ...Option) (*Runtime, error) {
 	r, err := openTopology(ctx, plugin, topology, opts)
 	if err != nil {

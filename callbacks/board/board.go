@@ -18,11 +18,11 @@ import (
 type Options struct {
 	// Token is by default random, and has at least 16 characters.
 	Token string
-	// Hosts are further names of this machine in addresses of the page, such as a proxy's. IP addresses and localhost
-	// need none.
+	// Hosts are further names of this machine in addresses of the page, like a proxy's. IP addresses and localhost need
+	// none.
 	Hosts []string
-	// Numbers, if not nil, returns further numbers by name, such as the memory of devices. It is called every two
-	// seconds during a run, on a goroutine of its own.
+	// Numbers, if not nil, returns further numbers by name, like the memory of devices. It is called every two seconds
+	// during a run, on a goroutine of its own.
 	Numbers func() map[string]float64
 }
 

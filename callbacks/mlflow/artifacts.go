@@ -25,8 +25,7 @@ import (
 // Signature has the inputs and outputs of a model.
 type Signature struct{ Inputs, Outputs []Tensor }
 
-// Tensor is an input or output. Type is as NumPy's, such as "float32". A dimension of any length, such as the batch's,
-// is -1.
+// Tensor is an input or output. Type is as NumPy's, like "float32". A dimension of any length, like the batch's, is -1.
 type Tensor struct {
 	Name, Type string
 	Dims       []int

@@ -20,7 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Run is the server and the description of a run.
+// Run is the server and a run's description.
 type Run struct {
 	URL string
 	// Token is sent as a bearer token; otherwise User and Password, if set, by basic authentication. They are in no
@@ -33,8 +33,7 @@ type Run struct {
 	// ID makes a resumed run continue its record: put the pointer into checkpoint.Options.Also too. An empty text
 	// gets a random one. It becomes the tag lazo.run.
 	ID *string
-	// Parameters are added to the state's settings, such as the batch size, and the run's end. Maps become names with
-	// dots.
+	// Parameters are added to the state's settings, like the batch size, and the run's end. Maps become names with dots.
 	Parameters map[string]any
 	Tags       map[string]string
 	// Artifacts are files and folders that are uploaded at the end.
@@ -44,7 +43,7 @@ type Run struct {
 	Model func(dir string) (Signature, error)
 	// Timeout limits a request, default 10 s; that of a file's content is limited by Deadline alone.
 	Timeout time.Duration
-	// Deadline limits the wait at the end of the run, default 1 min. It must allow for the uploads.
+	// Deadline limits the wait at the run's end, default 1 min. It must allow for the uploads.
 	Deadline time.Duration
 	// Transport is by default http.DefaultTransport.
 	Transport http.RoundTripper

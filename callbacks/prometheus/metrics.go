@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Metrics are the metrics of a process. The registry takes further ones.
+// Metrics are a process's metrics. The registry takes further ones.
 type Metrics struct {
 	*client.Registry
 	runs    *runs
@@ -25,7 +25,7 @@ type Metrics struct {
 	latencies, queued  *client.HistogramVec
 }
 
-// New returns the metrics of this process, with Go's and the operating system's.
+// New returns this process's metrics, with Go's and the operating system's.
 func New() *Metrics {
 	counter := func(name, help string, labels ...string) *client.CounterVec {
 		return client.NewCounterVec(client.CounterOpts{Name: name, Help: help}, labels)

@@ -1,5 +1,5 @@
-// Package tensorboard writes the logs of a run into event files for TensorBoard ("tensorboard --logdir runs"). The
-// logs of an evaluation (loss_test, val_accuracy) are a separate run:
+// Package tensorboard writes a run's logs into event files for TensorBoard ("tensorboard --logdir runs"). The logs of
+// an evaluation (loss_test, val_accuracy) are a separate run:
 //
 //	runs/1/train  losses/loss, metrics/accuracy, …
 //	runs/1/test   losses/loss, metrics/accuracy, …

@@ -11,7 +11,7 @@ import (
 // not written.
 type Histogram struct{ Buckets []Bucket }
 
-// Bucket is the number of values from Low to below High; the last bucket includes High.
+// Bucket counts the values from Low to below High; the last bucket includes High.
 type Bucket struct{ Low, High, Count float64 }
 
 // NewHistogram counts values in buckets of equal width, 30 if buckets is at most 0. Equal values get one bucket of

@@ -10,7 +10,7 @@ import (
 )
 
 // ReadFile reads a whole regular file: its tensors in the order of their bytes, their elements, and the metadata. It
-// verifies the checksum, if there is one ([Reader.Verify]). Errors name the path; [errors.As] finds a [*FormatError].
+// verifies the checksum, if any ([Reader.Verify]). Errors name the path; [errors.As] finds a [*FormatError].
 func ReadFile(path string, limits Limits) (tensors []Tensor, elements [][]byte, metadata map[string]string, err error) {
 	if tensors, elements, metadata, err = readFile(path, limits); err != nil {
 		return nil, nil, nil, &fileError{path, err}

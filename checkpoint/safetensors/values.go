@@ -18,7 +18,7 @@ type Element interface {
 
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Bytes returns values as the bytes of a file, on little-endian machines as a view, elsewhere as a copy.
+// Bytes returns values as a file's bytes, on little-endian machines as a view, elsewhere as a copy.
 func Bytes[T Element](values []T) []byte {
 	data := memory(values)
 	if !littleEndian {
@@ -28,9 +28,9 @@ func Bytes[T Element](values []T) []byte {
 	return data
 }
 
-// Values returns the bytes of a file as values, on little-endian machines as a view if data is aligned for T, as that
-// of [Reader.Read] is; otherwise as a copy. T must fit the DType. It is an error if data is not a whole number of
-// values, or a bool's byte neither 0 nor 1.
+// Values returns a file's bytes as values, on little-endian machines as a view if data is aligned for T, as that of
+// [Reader.Read] is; otherwise as a copy. T must fit the DType. It is an error if data is not a whole number of values,
+// or a bool's byte neither 0 nor 1.
 func Values[T Element](data []byte) ([]T, error) {
 	var zero T
 	width := int(unsafe.Sizeof(zero))

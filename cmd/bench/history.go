@@ -18,7 +18,7 @@ import (
 
 // record compares a workload's times with those of an earlier commit, measured in turns: a line of the history.
 type record struct {
-	Date      time.Time `json:"date"` // the start of the run
+	Date      time.Time `json:"date"` // the run's start
 	Commit    string    `json:"commit"`
 	Reference string    `json:"reference"`
 	Processor string    `json:"processor"`

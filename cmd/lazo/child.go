@@ -43,7 +43,7 @@ func inChild(s session, limit time.Duration, what string) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: no end after %v: give it more with --timeout%s", what, limit, after(last))
 	case child.Signal(err) == syscall.SIGPIPE:
-		return errProblem // such as head
+		return errProblem // like head
 	case child.Signal(err) != 0:
 		return fmt.Errorf("%s: it crashed the plugin, which died of %s%s", what, child.SignalName(child.Signal(err)), after(last))
 	case err != nil && strings.HasPrefix(last, "lazo: "):

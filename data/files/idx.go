@@ -146,7 +146,7 @@ func readElements[T arrays.Element](b body, width int) ([]T, error) {
 	switch n, err := io.ReadFull(b, buffer[:1]); {
 	case n > 0:
 		return nil, packed.Errorf(end, "more bytes follow the %d elements of dims %v", size, b.dims)
-	case err != io.EOF: // such as a wrong gzip checksum
+	case err != io.EOF: // like a wrong gzip checksum
 		return nil, packed.ReadError(end, "after the elements", err)
 	}
 	return flat, nil

@@ -16,7 +16,7 @@ const (
 	mnistLabels = 10
 )
 
-// MNIST reads the four files of the MNIST database, or of a similar one such as Fashion-MNIST, from a folder:
+// MNIST reads the four files of the MNIST database, or of a similar one like Fashion-MNIST, from a folder:
 // train-images-idx3-ubyte and so on, plain or .gz.
 //
 // Field "x" is float32 [n, 28, 28, 1], 0 to 1; "y" is int32 [n]. A malformed file is a [*data.FormatError]; the error

@@ -22,8 +22,8 @@ const (
 	tfRecordLimit = 16 << 20
 )
 
-// ReadTFRecords yields the records of r, a TFRecord file. Each has its own memory, at most limit bytes; 0 means 16
-// MB. Invalid content, such as a wrong checksum, is a [*data.FormatError] that ends the sequence.
+// ReadTFRecords yields the records of r, a TFRecord file. Each has its own memory, at most limit bytes; 0 means 16 MB.
+// Invalid content, like a wrong checksum, is a [*data.FormatError] that ends the sequence.
 func ReadTFRecords(r io.Reader, limit int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if err := eachTFRecord(r, limit, yield); err != nil {

@@ -72,7 +72,7 @@ const (
 // "x" is float32 [n, height, width, channels], 0 to 1; "y" is int32 [n], with the names of its Classes. Names that
 // start with a dot are ignored; other files, empty classes and links out of dir are errors.
 //
-// Images are read with their batch. An unreadable image is an [*fs.PathError] in place of its batch.
+// Images are read with their batch. An unreadable image is an [*fs.PathError] instead of its batch.
 func Open(dir string, format Format) (*data.Set, error) {
 	format.Classes = slices.Clone(format.Classes)
 	f := &imageFolder{dir: dir, format: format}

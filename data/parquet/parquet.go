@@ -19,8 +19,8 @@ type Format struct {
 	// Texts reads each column into its own text field [n], as [tables.Format.Texts]. Numbers are formatted; a null or
 	// NaN is "". Lists are errors. It excludes Fields.
 	Texts bool
-	// Limit is the maximum bytes of footer, pages, dictionaries, and the values of the set or a batch. A text counts
-	// 16 more than its length. 0 means 56 MB plus twice the file's size, or sixteen times with Texts.
+	// Limit bounds the bytes of footer, pages, dictionaries, and the values of the set or a batch. A text counts 16 more
+	// than its length. 0 means 56 MB plus twice the file's size, or sixteen times with Texts.
 	Limit int64
 }
 
@@ -75,8 +75,8 @@ func read(file io.ReaderAt, size int64, format Format) (set *data.Set, err error
 	return set, errors.Join(err, made)
 }
 
-// Stream reads a file in batches of size examples, which may span row groups; the last one may be smaller. It holds
-// one batch and one page per column in memory. A small file can claim any number of rows: bound it by [data.Take].
+// Stream reads a file in batches of size examples, which may span row groups; the last may be smaller. It holds one
+// batch and one page per column in memory. A small file can claim any number of rows: bound it by [data.Take].
 func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 	return func(yield func(data.Batch, error) bool) {
 		if size < 1 {

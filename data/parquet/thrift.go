@@ -116,7 +116,7 @@ func (t *thrift) structure(kind byte, field func(id int64, kind byte)) {
 	t.fields(field)
 }
 
-// fields skips unread values. The value of a bool is its kind.
+// fields skips unread values. A bool's value is its kind.
 func (t *thrift) fields(field func(id int64, kind byte)) {
 	if t.depth++; t.depth > thriftDepth {
 		t.fail(fmt.Errorf("the header is nested more than %d deep", thriftDepth))

@@ -18,7 +18,7 @@ import (
 // Categories converts columns of texts, integers or bools to one-hot columns in a float32 field [n, …], or to integers.
 type Categories struct {
 	// Columns are as in [Numbers], but empty requires a Labels item, and refuses columns whose ten or more values all
-	// differ, such as ids.
+	// differ, like ids.
 	Columns []string
 	// Field is the field's name, "x" if "".
 	Field string
@@ -123,7 +123,7 @@ func (c Categories) dropRare(p *category, texts []string, rows int) error {
 type classList struct {
 	Classes []string `json:"classes,omitempty"`
 	number  map[string]int32
-	value   map[float64]string // the first class of a number
+	value   map[float64]string // a number's first class
 }
 
 func (c *classList) fitClasses(column data.Array, given []string, more bool) (texts []string, first int, err error) {

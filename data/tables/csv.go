@@ -29,10 +29,10 @@ type Format struct {
 	Texts bool
 	// Missing are texts of a missing cell, besides "".
 	Missing []string
-	// MaxRow is the maximum bytes of a row; 0 means 256 kB. A row has at most 65,536 columns.
+	// MaxRow bounds a row's bytes; 0 means 256 kB. A row has at most 65,536 columns.
 	MaxRow int
-	// Limit is the maximum bytes of values; a text counts 16 more than its length. 0 means 1 GB for [Read], and for
-	// [Open] 16 MB plus four times the file's size (sixteen times with Texts). Streams have no limit.
+	// Limit bounds the bytes of values; a text counts 16 more than its length. 0 means 1 GB for [Read], and for [Open] 16
+	// MB plus four times the file's size (sixteen times with Texts). Streams have no limit.
 	Limit int64
 }
 
@@ -88,7 +88,7 @@ func Open(path string, format Format) (*data.Set, error) {
 	return set, nil
 }
 
-// Stream is [Read] of a file in batches of size examples; the last one may be smaller. An iteration ends at the first
+// Stream is [Read] of a file in batches of size examples; the last may be smaller. An iteration ends at the first
 // error. No examples are an error.
 func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 	return func(yield func(data.Batch, error) bool) {

@@ -25,8 +25,8 @@ type Hashed struct {
 	Counts bool
 }
 
-// Crossed converts the values of several columns together to one class, such as "Dream x f". A missing value is a
-// value. Other items may name the columns, too.
+// Crossed converts the values of several columns together to one class, like "Dream x f". A missing value is a value.
+// Other items may name the columns, too.
 type Crossed struct {
 	// Columns are names, at least two.
 	Columns []string
@@ -99,7 +99,7 @@ func (c Crossed) fit(names []string, columns []data.Array) ([]prepared, error) {
 	return []prepared{fitted}, nil
 }
 
-// crossed joins the texts of each row. Quotes make the joined texts of different rows different.
+// crossed joins each row's texts. Quotes make the joined texts of different rows different.
 func crossed(columns []data.Array) ([]string, error) {
 	if len(columns) == 1 {
 		return textsOf(columns[0])

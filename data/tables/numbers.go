@@ -24,8 +24,8 @@ type Numbers struct {
 	Leading Fill
 	// Indicator adds a last column after each: 1 if the value was missing, else 0.
 	Indicator bool
-	// Clip has the least and the largest number, such as ±Inf, and ClipQuantiles those as quantiles of the training
-	// data, such as 0.01 and 0.99. Numbers beyond become them. Zeros: none.
+	// Clip has the least and the largest number, like ±Inf, and ClipQuantiles those as quantiles of the training data,
+	// like 0.01 and 0.99. Numbers beyond become them. Zeros: none.
 	Clip, ClipQuantiles [2]float64
 	// Log takes log(1 + value). A value of -1 or less is an error.
 	Log   bool

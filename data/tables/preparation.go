@@ -19,7 +19,7 @@ type Columns interface {
 	fit(names []string, columns []data.Array) ([]prepared, error)
 }
 
-// Missing are texts, such as "NA", of a missing value in any column, besides "".
+// Missing are texts, like "NA", of a missing value in any column, besides "".
 type Missing []string
 
 func (Missing) rule() (columns []string, field string, err error) { return nil, "", nil }
@@ -28,8 +28,8 @@ func (Missing) fit([]string, []data.Array) ([]prepared, error) {
 	return nil, errors.New("tables: Missing is for all columns")
 }
 
-// Labels converts targets, or other columns for training alone, such as weights. One column becomes int32 [n], the
-// class index. Several columns of 0 and 1 or bools are multi-label targets: float32 [n, columns], with their names as
+// Labels converts targets, or other columns for training alone, like weights. One column becomes int32 [n], the class
+// index. Several columns of 0 and 1 or bools are multi-label targets: float32 [n, columns], with their names as
 // classes.
 type Labels struct {
 	// Columns are names, at least one.
@@ -60,9 +60,9 @@ const (
 	FillForward
 )
 
-// Preparation converts a table with missing values, texts and numbers into a model's input. Save it with the model,
-// as JSON. It is safe for concurrent use. The table has one field [n] per column, or [n, rows] of series.Windows. Other
-// fields are ignored. A missing value is "", NaN, or one of [Missing].
+// Preparation converts a table with missing values, texts and numbers into a model's input. Save it with the model, as
+// JSON. Goroutines may share it. The table has one field [n] per column, or [n, rows] of series.Windows. Other fields
+// are ignored. A missing value is "", NaN, or one of [Missing].
 type Preparation struct {
 	columns []prepared
 	missing []string

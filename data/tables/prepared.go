@@ -90,7 +90,7 @@ func (s *source) taken() []string {
 	return []string{s.Column}
 }
 
-// cells are the columns of a rule in a field, whose rows are stride apart. One of the slices is nil.
+// cells are a rule's columns in a field, whose rows are stride apart. One of the slices is nil.
 type cells struct {
 	numbers []float32
 	classes []int32

@@ -30,10 +30,9 @@ type Texts struct {
 	// Tokenizer takes special tokens in a text as ordinary text, and adds its own around it. It must come from, or
 	// encode as, a tokenizer.json.
 	Tokenizer *text.Tokenizer
-	// Padding is the Tokenizer's token for padding, such as "<pad>"; "" is that of its role "pad".
+	// Padding is the Tokenizer's token for padding, like "<pad>"; "" is that of its role "pad".
 	Padding string
-	// Length is the number of tokens, 0 that of the longest training text. A longer text is an error, or with Cut loses
-	// its end.
+	// Length counts the tokens; 0 means the longest training text's. A longer text is an error, or with Cut loses its end.
 	Length int
 	Cut    bool
 }

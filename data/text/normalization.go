@@ -18,7 +18,7 @@ type Normalization struct {
 	StripAccents bool `json:"strip_accents,omitempty"`
 }
 
-// Apply returns an error for another Form and for text that is not valid UTF-8.
+// Apply returns an error for another Form and for invalid UTF-8.
 func (n Normalization) Apply(text string) (string, error) {
 	if err := validUTF8(text); err != nil {
 		return "", err

@@ -25,8 +25,8 @@ type Sampling struct {
 	MinP float64
 }
 
-// Probabilities returns the probability of each token after a text. A logit of -Inf gets 0; other non-finite logits
-// are errors.
+// Probabilities returns each token's probability after a text. A logit of -Inf gets 0; other non-finite logits are
+// errors.
 func (s Sampling) Probabilities(logits []float32, text ...int32) ([]float64, error) {
 	share := func(x float64) bool { return x >= 0 && x <= 1 }
 	if !(s.Temperature >= 0) || math.IsInf(s.Temperature, 1) || s.TopK < 0 || !share(s.TopP) || !share(s.MinP) {

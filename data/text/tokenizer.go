@@ -14,7 +14,7 @@ import (
 func quoted(s string) string { return listed.Quoted(s) }
 
 // Tokenizer converts between text and token ids. [Open], [Vocabulary.Tokenizer], [BPETraining] and
-// [Tokenizer.UnmarshalJSON] make one. It is safe for concurrent use.
+// [Tokenizer.UnmarshalJSON] make one. Goroutines may share it.
 type Tokenizer struct {
 	file        []byte // nil if it was another file
 	vocabulary  *vocabulary
@@ -40,14 +40,14 @@ type Tokenizer struct {
 // Input has texts for [Tokenizer.EncodeText].
 type Input struct {
 	Text string
-	// Pair is a second text, such as a question's paragraph; nil for none.
+	// Pair is a second text, like a question's paragraph; nil for none.
 	Pair *string
-	// Bare adds no tokens such as [CLS], for a chat template's text, which has them.
+	// Bare adds no tokens like [CLS], for a chat template's text, which has them.
 	Bare bool
 	// Ordinary treats special tokens in the texts as ordinary text: for untrusted text.
 	Ordinary bool
-	// Most is the maximum number of tokens, added ones included; 0: no limit. The longer text is truncated at its
-	// end, or with the truncation_side left of tokenizer_config.json at its beginning.
+	// Most bounds the tokens, added ones included; 0: no limit. The longer text is truncated at its end, or with the
+	// truncation_side left of tokenizer_config.json at its beginning.
 	Most int
 }
 
@@ -238,8 +238,8 @@ func (t *Tokenizer) name(id int32) (name string, ok bool) {
 	return t.vocabulary.name(id)
 }
 
-// Token returns a token of the vocabulary, such as "##ing", and of a tokenizer of bytes their text, which may be part
-// of a character.
+// Token returns a token of the vocabulary, like "##ing", and of a tokenizer of bytes their text, which may be part of a
+// character.
 func (t *Tokenizer) Token(id int32) (token string, ok bool) {
 	token, ok = t.name(id)
 	if t.bytes && t.addedNames[id] == nil {
@@ -270,7 +270,7 @@ func (t *Tokenizer) ID(token string) (id int32, ok bool) {
 	return id, ok
 }
 
-// Decode returns the text of tokens as Python's tokenizers; tokens of bytes that are not UTF-8 remain bytes.
+// Decode returns the text of tokens as Python's tokenizers; tokens of non-UTF-8 bytes remain bytes.
 func (t *Tokenizer) Decode(ids []int32) (string, error) { return t.decode(ids, true) }
 
 // DecodeOrdinary omits special tokens.
@@ -313,7 +313,7 @@ func (t *Tokenizer) decode(ids []int32, special bool) (string, error) {
 	return strings.Join(names, ""), nil
 }
 
-// Special returns the id of a token by its role: "bos", "eos", "pad", "unk", "cls", "sep" or "mask".
+// Special returns a token's id by its role: "bos", "eos", "pad", "unk", "cls", "sep" or "mask".
 func (t *Tokenizer) Special(role string) (id int32, ok bool) {
 	name, ok := t.settings.roles[role]
 	if !ok {

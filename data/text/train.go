@@ -11,9 +11,9 @@ import (
 
 // BPETraining learns a vocabulary.
 type BPETraining struct {
-	// Size is the maximum number of tokens: special ones, 256 bytes, and merges.
+	// Size bounds the tokens: special ones, 256 bytes, and merges.
 	Size int
-	// Special tokens, such as "<|endoftext|>", have the first ids. The texts do not have them.
+	// Special tokens, like "<|endoftext|>", have the first ids. The texts do not have them.
 	Special []string
 	// MinCount is the minimum occurrences of a pair to be merged; 0 means 2.
 	MinCount int

@@ -21,7 +21,7 @@ type Vocabulary struct {
 	Tokens []string
 	Types  []int32
 	Merges []string
-	// Special has tokenizer.ggml's token ids by role, such as "bos", "eos", "pad" and "unk".
+	// Special has tokenizer.ggml's token ids by role, like "bos", "eos", "pad" and "unk".
 	Special map[string]int32
 	// AddBOS is add_bos_token.
 	AddBOS bool

@@ -41,8 +41,8 @@ type meeting struct {
 // lease is renewed three times in this time.
 const lease = 60 * time.Second
 
-// Open opens the store of a job in a running etcd. All ranks call it, with the client's settings (endpoints, TLS,
-// user), and close the store. ctx applies to the opening only. The server limits values: 1.5 MiB unless it has
+// Open opens a job's store in a running etcd. All ranks call it, with the client's settings (endpoints, TLS, user), and
+// close the store. ctx applies to the opening only. The server limits values: 1.5 MiB unless it has
 // --max-request-bytes.
 func Open(ctx context.Context, job *dist.Job, config clientv3.Config) (*Store, error) {
 	if job == nil {

@@ -1,3 +1,3 @@
-// Package storetest tests implementations of [dist.Store]. The ranks of a job call [Run] together; the job may have one
+// Package storetest tests implementations of [dist.Store]. A job's ranks call [Run] together; the job may have one
 // process.
 package storetest

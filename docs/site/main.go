@@ -1,5 +1,5 @@
 // Command site writes the pages of the website, of which Hugo makes the site: the documents, one page for each package
-// and one for each example. `make site` runs it in the root of the repository:
+// and one for each example. `make site` runs it in the repository's root:
 //
 //	go run ./docs/site -gomarkdoc PATH -content DIR
 package main

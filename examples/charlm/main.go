@@ -3,8 +3,6 @@
 //
 //	go run ./examples/charlm
 //	go run ./examples/charlm -text FOLDER -steps 2000
-//
-// It prints the perplexity on the held-out last tenth, a unigram model's, and a sample.
 package main
 
 import (
@@ -50,7 +48,7 @@ func main() {
 	fmt.Println(write(ctx, model, alphabet, text[cut:cut+window], *length))
 }
 
-// The last character of a window is its last target.
+// A window's last character is its last target.
 func windows(text []int32, stride int) iter.Seq2[[]int32, error] {
 	characters := func(yield func(int32, error) bool) {
 		for _, c := range text {

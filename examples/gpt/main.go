@@ -1,15 +1,13 @@
 // Command gpt trains a GPT-style language model on this project's documents and code, or on a folder's .md and .go
 // files, and generates text:
 //
-//	go run ./examples/gpt
-//	go run ./examples/gpt -text FOLDER -steps 2000 -prompt "The loop" -temperature 0.5
+//		go run ./examples/gpt
+//		go run ./examples/gpt -text FOLDER -steps 2000 -prompt "The loop" -temperature 0.5
 //
-// It prints the bits per byte on held-out files.
-//
-//   - A byte-level BPE vocabulary (package text) is trained on the same text and saved as tokenizer.json.
-//   - The model is decoder-only: pre-norm, rotary positions, tied embeddings.
-//   - Training uses AdamW, warmup, cosine decay and clipping by the global norm.
-//   - Generation uses a key-value cache, temperature, top-k and top-p.
+//	  - A byte-level BPE vocabulary (package text) is trained on the same text and saved as tokenizer.json.
+//	  - The model is decoder-only: pre-norm, rotary positions, tied embeddings.
+//	  - Training uses AdamW, warmup, cosine decay and clipping by the global norm.
+//	  - Generation uses a key-value cache, temperature, top-k and top-p.
 package main
 
 import (

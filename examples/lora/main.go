@@ -1,5 +1,5 @@
-// Command lora fine-tunes a causal language model, such as a Llama, SmolLM or Qwen, on the lines of a file with LoRA,
-// and continues a prompt:
+// Command lora fine-tunes a causal language model, like a Llama, SmolLM or Qwen, on a file's lines with LoRA, and
+// continues a prompt:
 //
 //	go run ./examples/lora -text lines.txt -prompt "The capital of France is" FOLDER
 //

@@ -2,10 +2,8 @@
 // outside a pair of brackets: go run ./examples/tagger
 //
 //   - data.Buckets batches lines by length, for only two programs.
-//   - The backward recurrence of package nn begins at the end of each line.
+//   - The backward recurrence of package nn begins at each line's end.
 //   - Loss and metric ignore the padding of lines and batches.
-//
-// It prints the accuracy on unseen lines, with more padding too.
 package main
 
 import (

@@ -1,6 +1,4 @@
 // Command transfer trains a network on the digits 0 to 4 and reuses its features for 5 to 9: go run ./examples/transfer
-//
-// It prints both tasks' test accuracy, and hashes of body and head before and after the second training.
 package main
 
 import (

@@ -1,8 +1,7 @@
-// Command transformer trains a small transformer (Vaswani et al. 2017) on sentences such as "today ann gives to ben" to
+// Command transformer trains a small transformer (Vaswani et al. 2017) on sentences like "today ann gives to ben" to
 // tell the final owner: go run ./examples/transformer
 //
-// A mask excludes padding from attention, loss and metrics, as in Jaxloop's TransformerStep. It prints the accuracy on
-// unseen sentences, with more padding too.
+// A mask excludes padding from attention, loss and metrics, as in Jaxloop's TransformerStep.
 package main
 
 import (

@@ -3,8 +3,6 @@
 //
 //   - A training step adds two losses by name, reconstruction and kl.
 //   - Random numbers depend on the seed and the step.
-//
-// It prints both losses on the test digits, in nats per digit, and writes a grid of decoded images.
 package main
 
 import (

@@ -39,7 +39,7 @@ func (c Calibration) Apply(logit float64) float64 { return c.Scale*logit + c.Shi
 // FitTemperature sets c to the temperature of the least crossentropy (Guo et al., 2017). logits is [examples,
 // classes]; labels has each example's class, or the classes' shares in the shape of logits.
 //
-// Logits that are not finite, labels that are no classes, and all or too few labels predicted right are errors.
+// Non-finite logits, labels that are no classes, and all or too few labels predicted right are errors.
 func (c *Calibration) FitTemperature(logits, labels []float64, classes int) error {
 	err := checkLabels(logits, labels, classes)
 	var b float64
@@ -147,8 +147,8 @@ func fitScale(logits, labels []float64, classes int) (float64, error) {
 // FitPlatt sets c to one class's scale and shift, against the smoothed targets of Platt (1999). positive reports
 // which examples belong to the class.
 //
-// Errors: logits that are not finite; a class that no or each example has; logits that are equal, or higher where
-// positive is false.
+// Errors: non-finite logits; a class that no or each example has; logits that are equal, or higher where positive is
+// false.
 func (c *Calibration) FitPlatt(logits []float64, positive []bool) error {
 	err := checkPositive(logits, positive)
 	var found Calibration

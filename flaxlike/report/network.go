@@ -12,7 +12,7 @@ import (
 )
 
 // Network returns the diagram of a model's inputs, layers and outputs with shapes and sizes. Inner layers are parts of
-// their block. A model that is not built ([flaxlike.Model.Init]) is an error in the figure.
+// their block. An unbuilt model ([flaxlike.Model.Init]) is an error in the figure.
 func Network(model *flaxlike.Model) *plots.Figure {
 	s := model.Summary()
 	var blocks []plots.Block

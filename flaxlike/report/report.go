@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/metrics/plots"
 )
 
-// Run has the subjects of a report. Only Model is required.
+// Run has a report's subjects. Only Model is required.
 type Run struct {
 	// Title is by default "Report".
 	Title string

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// folder has the records of a search, each written whole or not at all.
+// folder has a search's records, each written whole or not at all.
 type folder struct{ files vfs.FS }
 
 type sealed struct {

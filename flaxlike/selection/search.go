@@ -23,7 +23,7 @@ import (
 type Search struct {
 	// Space has the parameters.
 	Space []Parameter
-	// Trials is the number of distinct trials, which Seed determines.
+	// Trials counts the distinct trials, which Seed determines.
 	Trials int
 	Seed   uint64
 	// Grid replaces Trials by all combinations of Values, and of each range this number of evenly spaced points, or
@@ -33,9 +33,8 @@ type Search struct {
 	// FirstEpochs, the best 1/Factor of them (rounded down) for Factor times as many epochs, and so on. A continued
 	// trial is bit-identical to an uninterrupted one.
 	FirstEpochs, Factor int
-	// Asynchronous continues a trial when it is among the best 1/Factor of those that ended its rung (ASHA, Li et
-	// al., 2018), so that parallel Runs do not wait for each other; the table then depends on the order of the
-	// results.
+	// Asynchronous continues a trial when it is among the best 1/Factor of those that ended its rung (ASHA, Li et al.,
+	// 2018), so that parallel Runs do not wait for each other; the table then depends on the results' order.
 	Asynchronous bool
 	// Bayesian draws each trial after the first ten from the results before it, where good ones are dense (TPE, Bergstra
 	// et al., 2011). With FirstEpochs, these are the results of the first rung.
@@ -43,8 +42,8 @@ type Search struct {
 	// PruneAfter, if not 0, ends a trial after this number of epochs or a later one, if its best value is worse than the
 	// median of the values of five other trials or more after that epoch.
 	PruneAfter int
-	// Entry is the figure of Fit's history to optimize, such as "val_loss". A trial has the value and the model of
-	// its best epoch. Direction is the better direction; zero decides by the name, or is an error.
+	// Entry is the figure of Fit's history to optimize, like "val_loss". A trial has the value and the model of its best
+	// epoch. Direction is the better direction; zero decides by the name, or is an error.
 	Entry     string
 	Direction loop.Mode
 	Training  *data.Set
@@ -52,9 +51,9 @@ type Search struct {
 	// each continuation calls Make, and Epochs and Until must be 0. checkpoint.Resume, InitialEpoch, EachStep and
 	// FastDevRun are errors. A resumed search calls Make once more for a recorded trial, to compare its Fit.
 	Make func(ctx context.Context, p *Parameters) (*flaxlike.Model, flaxlike.Fit, error)
-	// Dir is the folder of the search, created if needed, with a record of each ended trial, checkpoints of the
-	// current ones, and the best model. Another Run with the same settings makes the missing trials. Concurrent Runs
-	// of several processes share the trials.
+	// Dir is the search's folder, created if needed, with a record of each ended trial, checkpoints of the current ones,
+	// and the best model. Another Run with the same settings makes the missing trials. Concurrent Runs of several
+	// processes share the trials.
 	Dir string
 	// OnTrial, if not nil, is called for each trial that ended or completed a rung, also for those of the folder.
 	OnTrial func(Trial)
@@ -75,7 +74,7 @@ type Trial struct {
 	Err error
 }
 
-// Result is the result of a search.
+// Result is a search's result.
 type Result struct {
 	Entry     string
 	Direction loop.Mode

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Stateful is a state, such as a flaxlike.Model, whose optional methods are on the value of State.
+// Stateful is a state, like a flaxlike.Model, whose optional methods are on the value of State.
 type Stateful interface {
 	State() any
 }
@@ -53,7 +53,7 @@ type Whole[B any] interface {
 	WholeFrom(position int64) iter.Seq2[B, error]
 }
 
-// LeftOut is a batch that ends its epoch. It returns the number of the epoch's examples in no batch.
+// LeftOut is a batch that ends its epoch. It counts the epoch's examples in no batch.
 type LeftOut interface{ LeftOut() int }
 
 // WholeFrom returns a source's From with all examples, or an error: see [Complete].
@@ -74,7 +74,7 @@ func WholeFrom[B any](source interface {
 // Shuffled is a batch whose set may be shuffled, differently in each epoch.
 type Shuffled interface{ Shuffled() bool }
 
-// Complete returns the batches, with an error in place of one with [LeftOut] examples.
+// Complete returns the batches, with an error instead of one with [LeftOut] examples.
 func Complete[B any](batches iter.Seq2[B, error]) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		var batch, none B
@@ -113,13 +113,13 @@ type Evaluator[S any] interface {
 	BeginEvaluation(ctx context.Context, state S) (end func(context.Context) error, err error)
 }
 
-// Queued is a state that can be read while batches wait for their steps. OnRead registers f: see loop.Stepper.
+// Queued is a state that can be read while batches wait for their steps: see loop.Stepper.
 type Queued interface {
 	OnRead(f func() error) (remove func(), err error)
 }
 
 type Compiler interface {
-	// CompilingSince returns when the current compilation began. It is safe for concurrent use.
+	// CompilingSince returns when the current compilation began. Goroutines may share it.
 	CompilingSince() (time.Time, bool)
 }
 

@@ -19,9 +19,9 @@ type Column struct {
 	Cells  func(row int) []any
 }
 
-// Columns returns the columns of a model's answers (flaxlike.Model.Answer). classes has the names of the classes of the
-// outputs that have some: such an output o is in the arrays o_probability and o_class. NaN and infinities are the texts
-// of a run's records: NaN, Infinity, -Infinity.
+// Columns returns the columns of a model's answers (flaxlike.Model.Answer). classes has the class names of the outputs
+// that have some: such an output o is in the arrays o_probability and o_class. NaN and infinities are the texts of a
+// run's records: NaN, Infinity, -Infinity.
 func Columns(outputs map[string]data.Array, classes map[string][]string) (columns []Column) {
 	of := map[string]bool{}
 	for name := range outputs {
@@ -44,7 +44,7 @@ func Columns(outputs map[string]data.Array, classes map[string][]string) (column
 
 const probability, class = "_probability", "_class"
 
-// NotFinite names, for each row, a NaN or an infinity in its answers; nil if there is none.
+// NotFinite names, for each row, a NaN or an infinity in its answers; nil for none.
 func NotFinite(outputs map[string]data.Array) (rows []string) {
 	for _, name := range slices.Sorted(maps.Keys(outputs)) {
 		a := outputs[name]

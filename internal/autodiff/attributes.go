@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// attributes are a node's static parameters, such as axes, read by reflection: GoMLX v0.28.8 has no accessor.
+// attributes are a node's static parameters, like axes, read by reflection: GoMLX v0.28.8 has no accessor.
 // TestAttributes fails if a field changes.
 type attributes struct {
 	node   *graph.Node

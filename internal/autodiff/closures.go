@@ -12,7 +12,7 @@ import (
 // of If and While.
 type closing interface {
 	Captured() []compute.Value
-	// Instead is called before the operation is rebuilt with the same closures, which then capture to[i] in place of
+	// Instead is called before the operation is rebuilt with the same closures, which then capture to[i] instead of
 	// from[i]; end afterwards.
 	Instead(from, to []compute.Value) (end func())
 }

@@ -91,7 +91,7 @@ type backward struct {
 	products                   []product
 }
 
-// product is a DotGeneral of the body with a fixed value used only in products, such as weights. Its gradient is one
+// product is a DotGeneral of the body with a fixed value used only in products, like weights. Its gradient is one
 // product after the loop, over all places.
 type product struct {
 	node  *graph.Node

@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// traced is the part of a graph between parameters and outputs, such as a loop's body, to be rebuilt with other nodes.
+// traced is the part of a graph between parameters and outputs, like a loop's body, to be rebuilt with other nodes.
 type traced struct {
 	params, outputs []*graph.Node
 	nodes           []*graph.Node
@@ -28,7 +28,7 @@ func placeholder(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	return graph.OptimizationBarrier(graph.StopGradient(graph.Zeros(g, shape)))
 }
 
-// tracer is a backend that tracks the nodes of a body, and refuses them outside.
+// tracer is a backend that tracks a body's nodes, and refuses them outside.
 type tracer interface {
 	BeginTrace(whole bool) // before the parameters; whole: all but constants and parameters is in the body
 	TraceBody()            // before the body

@@ -122,7 +122,7 @@ func (p *pager) next(s *Store) (b []byte, changed <-chan struct{}) {
 
 func appendEvent(b []byte, name string, content any) []byte {
 	text, err := json.Marshal(content)
-	if err != nil { // of a number that is not finite, which state excludes
+	if err != nil { // of a non-finite number, which state excludes
 		text = fmt.Appendf(nil, `{"error":%q}`, err)
 		name = "problem"
 	}

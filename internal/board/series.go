@@ -137,7 +137,7 @@ func (c *columns) add(x, mean, low, high float64) {
 
 const digits = 7 // of a value: more cannot be seen in a curve
 
-// appendJSON writes null for numbers that are not finite.
+// appendJSON writes null for non-finite numbers.
 func (c columns) appendJSON(b []byte) []byte {
 	for i, column := range [][]float64{c.x, c.mean, c.low, c.high} {
 		b = append(b, `,"`+[]string{"x", "mean", "low", "high"}[i]+`":[`...)

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Store has the runs of a page. Its methods and those of its runs do not wait for readers.
+// Store has a page's runs. Its methods and those of its runs do not wait for readers.
 type Store struct {
 	mu      sync.Mutex
 	runs    []*Run
@@ -126,8 +126,8 @@ func (s *Store) touch(r *Run) {
 	}
 }
 
-// Row adds the numbers of a row by full name. A source is a writer of rows: if its steps decrease, its later values
-// are removed. A name belongs to the first source with it.
+// Row adds a row's numbers by full name. A source is a writer of rows: if its steps decrease, its later values are
+// removed. A name belongs to the first source with it.
 func (r *Run) Row(from string, at loop.Elapsed, names []string, values []float64) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()

@@ -40,8 +40,8 @@ func Death(waitErr error) error {
 // TextLimit is the default limit of a child's output, in bytes.
 const TextLimit = 2 << 10
 
-// Tail keeps the end of the output and the first lines with the cause of death: errors in XLA's log, and messages of
-// Go's runtime before its traces.
+// Tail keeps the output's end and the first lines with the cause of death: errors in XLA's log, and messages of Go's
+// runtime before its traces.
 type Tail struct {
 	Limit  int // bytes; default TextLimit
 	kept   []byte

@@ -1,4 +1,4 @@
-// Package columns stores the values of a history by name: numbers, and values that are read later.
+// Package columns stores a history's values by name: numbers, and values that are read later.
 package columns
 
 import (

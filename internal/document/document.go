@@ -73,7 +73,7 @@ func cut(text string) (rest string, lists []piece) {
 // n is the length of the JSON list, flat or nested, of numbers, true and false at the beginning of text, or where it is
 // none.
 func numbers(text string) (n int, ok bool) {
-	depth, value, end := 0, true, false // what may come: a value, the end of a list
+	depth, value, end := 0, true, false // what may come: a value, a list's end
 	for n < len(text) {
 		switch c := text[n]; {
 		case c == ' ' || c == '\t' || c == '\n' || c == '\r':

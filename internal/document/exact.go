@@ -11,7 +11,7 @@ import (
 )
 
 // Exact reads one JSON value as encoding/json does, and refuses what that overlooks: a field's name in another case, a
-// name twice, null for a value that is not a pointer (but with the tag exact:"null"), and a missing field with the tag
+// name twice, null for a non-pointer value (but with the tag exact:"null"), and a missing field with the tag
 // exact:"required". Types with an UnmarshalJSON check themselves. With known, unknown names are errors.
 func Exact(text []byte, to any, known bool) error {
 	d := json.NewDecoder(bytes.NewReader(text))

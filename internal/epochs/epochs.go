@@ -17,8 +17,7 @@ type Source[B any] interface {
 
 type Range[B any] struct {
 	Source Source[B]
-	// Plain, if not nil, replaces the Source: an iterator from the first batch to the end of an epoch, any number of
-	// times.
+	// Plain, if not nil, replaces the Source: an iterator from the first batch to an epoch's end, also repeatedly.
 	Plain iter.Seq2[B, error]
 	// Position and Epochs count the batches and complete epochs of earlier runs.
 	Position, Epochs int64
@@ -39,7 +38,7 @@ type Early struct {
 	Asked atomic.Bool
 	Taken bool
 	Skips atomic.Bool
-	// Uncounted is the number of passes left out, if earlier runs counted no epochs.
+	// Uncounted counts the passes left out, if earlier runs counted no epochs.
 	Uncounted int64
 }
 

@@ -51,7 +51,7 @@ type File struct {
 	URL    string
 	Size   int64  // bytes; 0: unknown, limited by Client.Limit
 	SHA256 string // lower-case hex
-	Blob   string // in place of SHA256: the SHA-1 of the git blob, of Size bytes
+	Blob   string // instead of SHA256: the SHA-1 of the git blob, of Size bytes
 	Token  string
 }
 

@@ -10,9 +10,9 @@ import (
 
 type Error struct {
 	Cause error
-	// Where is the innermost line of the user's code, such as "package/file.go:12", or "".
+	// Where is the innermost line of the user's code, like "package/file.go:12", or "".
 	Where string
-	// Operation is GoMLX's function that lazo or the user called, such as "Reshape", or "".
+	// Operation is GoMLX's function that lazo or the user called, like "Reshape", or "".
 	Operation string
 	Hint      string
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Places finds the lines of the user's code that call operations. It caches the results: an operation looks at about
-// twenty frames, at most 256. It is not safe for concurrent use.
+// twenty frames, at most 256. Goroutines must not share it.
 type Places struct {
 	calls bool // calls of internal/shield are borders too, and lazo's tests are not user code
 	known map[uintptr]string

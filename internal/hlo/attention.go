@@ -24,8 +24,8 @@ func (b *Builder) ForCUDA(widestHead int) *Builder {
 // attention. The state is the log-sum-exp of each row of scores: float32 of shape [batch, heads, time].
 //
 // It needs [Builder.ForCUDA], float16 or bfloat16, a head width that is a multiple of 8, one device, and a bias
-// independent of inputs. Key and value may have fewer heads. All else, such as masks, returns
-// compute.ErrNotImplemented. No GPU has run these calls; tests compare JAX's text.
+// independent of inputs. Key and value may have fewer heads. All else, like masks, returns compute.ErrNotImplemented.
+// No GPU has run these calls; tests compare JAX's text.
 func (f *Function) FusedScaledDotProductAttention(
 	query, key, value compute.Value, axesLayout compute.AttentionAxesLayout, options *compute.ScaledDotProductAttentionConfig,
 ) (output compute.Value, statesForVJP []compute.Value, err error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// AllReduce reduces each operand over the replicas of a group. Groups have one size and list each replica once, by its
-// index in the device assignment.
+// AllReduce reduces each operand over a group's replicas. Groups have one size and list each replica once, by its index
+// in the device assignment.
 func (f *Function) AllReduce(operands []compute.Value, reductionType compute.ReduceOpType, replicaGroups [][]int) ([]compute.Value, error) {
 	return f.emitList(compute.OpTypeAllReduce, operands, func(v []*value) ([]*value, error) {
 		if len(v) == 0 {

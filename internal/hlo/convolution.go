@@ -197,8 +197,8 @@ func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*va
 	return c.two(stablehlo.Divide, sum, one), c.err
 }
 
-// largeWindow reports a kernel's gradient that YNNPACK computes in one thread, reading the window (the gradient of the
-// output) once for each channel and row of the result (docs/maintain/performance.md, "Gradients of kernels").
+// largeWindow reports a kernel's gradient that YNNPACK computes in one thread, reading the window (the output's
+// gradient) once for each channel and row of the result (docs/maintain/performance.md, "Gradients of kernels").
 func largeWindow(input, kernel *value, axes compute.ConvolveAxesConfig, paddings [][2]int) bool {
 	const fewPlaces, wide, large, part = 7, 32, 200_000, 4
 	if input.Shape().DType != dtypes.Float32 || len(paddings) != 2 {

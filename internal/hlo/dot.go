@@ -146,7 +146,7 @@ func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dty
 }
 
 // partsOf returns how many sums make the product of one row with a large matrix, which XLA's CPU computes on one thread
-// (docs/decisions/0036); else 1. It depends on the shapes alone, so that the sums are the same on all machines.
+// (docs/decisions/0036); else 1. It depends on the shapes alone: the sums are the same on all machines.
 func partsOf(lhs *value, l side, rhs *value, r side) int {
 	const most, large = 8, 1 << 19
 	if rhs.Shape().Rank() != 2 || rhs.Shape().Size() < large || len(r.contracting) != 1 || r.contracting[0] != 0 || len(r.batch) > 0 ||

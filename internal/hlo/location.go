@@ -38,7 +38,7 @@ func shapeList(list []shapes.Shape) string {
 type Operation struct {
 	Kind              compute.OpType
 	Operands, Outputs []shapes.Shape
-	// Where is the user's line, "package/file.go:12", or "" for lazo's own operations, such as gradients.
+	// Where is the user's line, "package/file.go:12", or "" for lazo's own operations, like gradients.
 	Where string
 
 	end int // number after its last value

@@ -84,7 +84,7 @@ func (o *op) Captured() []compute.Value {
 	return list
 }
 
-// Instead makes the operation's closures, when written again, capture to[i] in place of from[i], until end is called.
+// Instead makes the operation's closures, when written again, capture to[i] instead of from[i], until end is called.
 func (o *op) Instead(from, to []compute.Value) (end func()) {
 	b := o.in.b
 	before := b.instead

@@ -180,7 +180,7 @@ func unpack(ctx context.Context, member *zip.File, tree *os.Root) (fileRecord, e
 	}
 	defer source.Close()
 	mode := fs.FileMode(0o644)
-	if path.Base(path.Dir(member.Name)) == "bin" { // programs, such as CUDA's assembler
+	if path.Base(path.Dir(member.Name)) == "bin" { // programs, like CUDA's assembler
 		mode = 0o755
 	}
 	// Package zip enforces the declared size.

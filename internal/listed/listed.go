@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Quoted quotes a text of others, such as a name from a file: at most 100 bytes, without terminal controls.
+// Quoted quotes a text of others, like a name from a file: at most 100 bytes, without terminal controls.
 func Quoted(text string) string {
 	const most = 100
 	if len(text) <= most {

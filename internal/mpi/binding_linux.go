@@ -60,7 +60,7 @@ func available(root string) int {
 	return countCPUs(string(text))
 }
 
-// countCPUs counts a list such as "0-3,8".
+// countCPUs counts a list like "0-3,8".
 func countCPUs(list string) (n int) {
 	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
 		first, last, ranged := strings.Cut(part, "-")

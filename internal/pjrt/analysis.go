@@ -70,7 +70,7 @@ func (e *Executable) Serialize() ([]byte, error) {
 	return serialized, err
 }
 
-// CostAnalysis has keys such as "flops" and "bytes accessed".
+// CostAnalysis has keys like "flops" and "bytes accessed".
 func (e *Executable) CostAnalysis() (map[string]any, error) {
 	var costs map[string]any
 	err := e.with(func(p *Plugin, _ *C.lazo_Api) (err error) {

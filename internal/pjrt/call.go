@@ -11,8 +11,8 @@ import (
 	"unsafe"
 )
 
-// Call is a program with its arguments, for repeated runs of one C call each. It does not own buffers and program.
-// Calls may share buffers: a run of one replaces a buffer in all.
+// Call is a program with its arguments, for repeated runs of one C call each. Calls may share buffers: a run of one
+// replaces a buffer in all.
 type Call struct {
 	*object
 	run     launch

@@ -29,9 +29,9 @@ type Client struct {
 	first  *object
 }
 
-// options are the plugin's, such as "cpu_device_count", of type string, int64, []int64, float32 or bool. store, which
-// may be nil, connects clients of several processes until Close, if the options ask for it (GPU plugins: "node_id"
-// and "num_nodes").
+// options are the plugin's, like "cpu_device_count", of type string, int64, []int64, float32 or bool. store, which may
+// be nil, connects clients of several processes until Close, if the options ask for it (GPU plugins: "node_id" and
+// "num_nodes").
 func (p *Plugin) NewClient(options map[string]any, store KeyValueStore) (*Client, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()

@@ -71,9 +71,9 @@ var (
 	ErrHandlerTaken = errors.New("another handler was registered under this name")
 )
 
-// errors.Is matches the sentinel of its code, such as [ErrOutOfMemory].
+// errors.Is matches the sentinel of its code, like [ErrOutOfMemory].
 type Error struct {
-	Call    string // such as "PJRT_Client_Compile"
+	Call    string // like "PJRT_Client_Compile"
 	Code    Code
 	Message string
 }
@@ -82,7 +82,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("pjrt: %s: %v: %s", e.Call, e.Code, e.Message)
 }
 
-// DiskFull reports a full disk, such as a compiler's temporary folder. CUDA then has the code of out-of-memory.
+// DiskFull reports a full disk, like a compiler's temporary folder. CUDA then has the code of out-of-memory.
 func (e *Error) DiskFull() bool { return strings.Contains(e.Message, "No space left on device") }
 
 func (e *Error) Is(target error) bool {

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// Event is the end of a plugin's work, such as a run or a copy. The caller that receives it closes it.
+// Event is the end of a plugin's work, like a run or a copy. The caller that receives it closes it.
 type Event struct{ *object }
 
 var eventKind = &kind{name: "event", live: &live.events, free: freeEvent}

@@ -17,7 +17,7 @@ type handlers struct {
 }
 
 // RegisterHandler registers a C function for custom calls with the target name and API version 4 (typed FFI), for the
-// life of the process. XLA's threads run it. handler is an XLA_FFI_Handler (xla/ffi/api/c_api.h) that answers metadata
+// process's life. XLA's threads run it. handler is an XLA_FFI_Handler (xla/ffi/api/c_api.h) that answers metadata
 // queries. platform is the plugin's name, "Host" for CPUs.
 //
 // The same handler may be registered again. Another one is [ErrHandlerTaken]: the plugin would silently keep the first.

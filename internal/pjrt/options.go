@@ -19,7 +19,7 @@ type CompileOptions struct {
 	SPMD, Shardy bool
 	// Portable compiles for any single device, which [ExecuteOptions] selects.
 	Portable bool
-	// Debug sets XLA's DebugOptions, such as "xla_cpu_enable_fast_math", to string, bool, int, int64 or float64.
+	// Debug sets XLA's DebugOptions, like "xla_cpu_enable_fast_math", to string, bool, int, int64 or float64.
 	Debug map[string]any
 }
 

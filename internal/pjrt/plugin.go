@@ -91,7 +91,7 @@ func (p *Plugin) Path() string { return p.path }
 
 func (p *Plugin) Version() Version { return p.version }
 
-// Attributes are such as "xla_version", of type string, int64, []int64, float32 or bool.
+// Attributes are values like "xla_version", of type string, int64, []int64, float32 or bool.
 func (p *Plugin) Attributes() (map[string]any, error) {
 	var args C.lazo_Plugin_Attributes_Args
 	if err := invoke(p, "Plugin_Attributes", p.api.Plugin_Attributes, &args); err != nil {

@@ -25,7 +25,7 @@ type Topology struct {
 	ptr unsafe.Pointer
 }
 
-// NewTopology describes a machine. name and options are the plugin's: libtpu takes names such as "v5e:4x4", the CUDA
+// NewTopology describes a machine. name and options are the plugin's: libtpu takes names like "v5e:4x4", the CUDA
 // plugin an option "target_config". Option types are those of [Plugin.NewClient].
 func (p *Plugin) NewTopology(name string, options map[string]any) (*Topology, error) {
 	var pin runtime.Pinner

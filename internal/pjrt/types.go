@@ -10,7 +10,7 @@ import (
 type DeviceDescription struct {
 	ID      int    // unique over all processes
 	Process int    // index of the device's process
-	Kind    string // vendor's name, such as "NVIDIA H100"
+	Kind    string // vendor's name, like "NVIDIA H100"
 	Text    string
 }
 
@@ -148,7 +148,7 @@ func (a Array) check() error {
 
 // KeyValueStore connects the clients of several processes. A plugin's threads call it concurrently.
 //
-// The plugin receives the code of an [*Error], a sentinel such as [ErrKeyNotFound], or context's errors; otherwise
+// The plugin receives the code of an [*Error], a sentinel like [ErrKeyNotFound], or context's errors; otherwise
 // UNKNOWN.
 type KeyValueStore interface {
 	// Get waits for the key. It returns [ErrDeadline] after the timeout.

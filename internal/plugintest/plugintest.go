@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// CPU opens the CPU plugin until the end of the test. Programs are cached in lazo/tests of the user's cache. Tests
-// that count, time or measure compilations use [Uncached].
+// CPU opens the CPU plugin until the test's end. Programs are cached in lazo/tests of the user's cache. Tests that
+// count, time or measure compilations use [Uncached].
 func CPU(t testing.TB, options ...xla.Option) *xla.Runtime {
 	t.Helper()
 	kept, err := Kept()
@@ -74,8 +74,8 @@ func Described(t testing.TB, n int, options ...xla.Option) *xla.Runtime {
 	return r
 }
 
-// Program builds a program from its folder, with [CPU]'s cache, and returns the executable's path, valid until the end
-// of the test.
+// Program builds a program from its folder, with [CPU]'s cache, and returns the executable's path, valid until the
+// test's end.
 func Program(t testing.TB, source string) (path string) {
 	t.Helper()
 	dir, err := folder()

@@ -29,7 +29,7 @@ const (
 	StageRun    Stage = "run"
 )
 
-// Error reports where and why a plugin failed. It matches Kind and Cause's errors, such as [*pjrt.ABIError].
+// Error reports where and why a plugin failed. It matches Kind and Cause's errors, like [*pjrt.ABIError].
 type Error struct {
 	Path   string
 	Stage  Stage

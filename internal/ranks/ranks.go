@@ -1,4 +1,4 @@
-// Package ranks runs tests over several processes: the test binary again, as the ranks of a job.
+// Package ranks runs tests over several processes: the test binary again, as a job's ranks.
 package ranks
 
 import (

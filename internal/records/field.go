@@ -15,7 +15,7 @@ const Collection = "elapsed"
 
 var ErrName = errors.New("malformed name")
 
-// Field is a part of [Elapsed], as number and text.
+// Field is part of [Elapsed], as number and text.
 type Field struct {
 	Name   string
 	Number func(at Elapsed) float64

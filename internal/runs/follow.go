@@ -35,7 +35,7 @@ type Sink interface {
 	Search(s *Search)
 }
 
-// Follower reads the runs of a folder while their programs write them. It reads each part of a file once.
+// Follower reads a folder's runs while their programs write them. It reads each part of a file once.
 type Follower struct {
 	root string
 	log  *slog.Logger
@@ -342,7 +342,7 @@ type tail struct {
 	path   string
 	info   fs.FileInfo
 	offset int64
-	// end has the last bytes before offset, begin the first line of a table.
+	// end has the last bytes before offset, begin a table's first line.
 	end, begin []byte
 	err        error // of the newest read
 }

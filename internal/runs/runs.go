@@ -27,7 +27,7 @@ type Run struct {
 	Duration      time.Duration
 	Settings      map[string]string
 	Values        map[string]Value
-	// Err has the errors of the records, whose values are left out.
+	// Err has the records' errors, whose values are left out.
 	Err error
 }
 

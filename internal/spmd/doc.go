@@ -1,7 +1,7 @@
 // Package spmd rewrites a program that XLA partitioned: [Rewrite] for one process of several, with exchanges as calls
 // of handlers, [Join] for the devices of one process.
 //
-// XLA's partitioner (pjrt.Client.Partition) yields one program with collectives such as all-reduce. [Rewrite] replaces
+// XLA's partitioner (pjrt.Client.Partition) yields one program with collectives like all-reduce. [Rewrite] replaces
 // these by custom calls: the plugin need not know other processes.
 //
 // # The calls

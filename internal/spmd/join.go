@@ -43,7 +43,7 @@ func (r *rewriter) join() error {
 	return r.sortAll()
 }
 
-// ofReplicas returns the fields of an exchange between replicas in place of partitions.
+// ofReplicas returns the fields of an exchange between replicas instead of partitions.
 func (x *exchange) ofReplicas() []field {
 	fields := slices.DeleteFunc(slices.Clone(x.in.rest), func(f field) bool {
 		return slices.Contains([]protowire.Number{fieldReplicaGroups, fieldDeviceList, fieldIotaGroups, fieldMeshGroups, fieldGlobalIDs}, f.number)

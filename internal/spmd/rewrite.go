@@ -27,7 +27,7 @@ type Call struct {
 }
 
 // Rewrite turns the result of pjrt.Client.Partition into the program of all ranks, one process per partition: a
-// serialized HloModuleProto. Exchanges become typed custom calls, in an order fixed by tokens.
+// serialized HloModuleProto.
 func Rewrite(partitioned []byte, ranks int) (rewritten []byte, found Summary, err error) {
 	if ranks < 1 || ranks > most {
 		return nil, Summary{}, fmt.Errorf("spmd: rewrite for %d ranks: expected 1 to %d", ranks, most)

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Crash returns the file system as it may be after a power loss, without locks; m is unchanged. Each change that is not
-// durable survives with the given chance: 0 loses all, 1 none. In between, each name and file is drawn separately, and
-// a file may lose its end, or have zeros or noise in some blocks. random may be nil for 0 and 1.
+// Crash returns the file system as it may be after a power loss, without locks; m is unchanged. Each non-durable change
+// survives with the given chance: 0 loses all, 1 none. In between, each name and file is drawn separately, and a file
+// may lose its end, or have zeros or noise in some blocks. random may be nil for 0 and 1.
 func (m *Mem) Crash(chance float64, random *rand.Rand) *Mem {
 	defer m.lock()()
 	c := &crash{chance, random}

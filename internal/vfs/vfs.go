@@ -1,5 +1,5 @@
-// Package vfs is the part of a file system that checkpoints need: the real one ([OS]) and, for tests, one in memory
-// that can crash ([Mem]), one that fails by rules ([Fail], [Hook]) and one that counts open files ([Count]).
+// Package vfs is the part of a file system that checkpoints need: the real one ([OS]) and, for tests, [Mem], [Hook] and
+// [Count].
 package vfs
 
 import (

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Confusion draws a confusion matrix, such as [Classified.Counts], of at most 200 classes. A cell shows the count and
-// its share of the row, darker for larger shares. Above 25 classes cells have only colours.
+// Confusion draws a confusion matrix, like [Classified.Counts], of at most 200 classes. A cell shows the count and its
+// share of the row, darker for larger shares. Above 25 classes cells have only colours.
 func Confusion(counts [][]int, classes []string) *Figure {
 	const title = "Confusion matrix"
 	if err := checkCounts(counts, classes); err != nil {

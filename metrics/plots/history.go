@@ -26,9 +26,9 @@ import (
 // precision, recall, f1, iou, dice, r2, specificity or sensitivity. The last such word decides. Other figures have no
 // dot.
 //
-// If few large values would flatten the others, and all are above 0, the axis is logarithmic. Values that are not
-// finite or beyond 1e300 leave gaps, which the legend counts. Thousands of rows are thinned to local extremes. A page
-// has a table of last, lowest and highest values.
+// If few large values would flatten the others, and all are above 0, the axis is logarithmic. Non-finite values and
+// those beyond 1e300 leave gaps, which the legend counts. Thousands of rows are thinned to local extremes. A page has a
+// table of last, lowest and highest values.
 func History(h *loop.History, names ...string) *Figure {
 	f := &Figure{title: "History"}
 	charts, err := charts(h, names)
@@ -299,7 +299,7 @@ func (s series) place(x []float64) {
 		}
 		steps, epochs = append(steps, float64(s.steps[i])), append(epochs, v)
 	}
-	if len(epochs) == 1 { // from the start of the run
+	if len(epochs) == 1 { // from the run's start
 		steps, epochs = []float64{0, steps[0]}, []float64{0, epochs[0]}
 	}
 	for i, at := range x {

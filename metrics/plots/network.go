@@ -15,7 +15,7 @@ type Block struct {
 	Name, Kind string
 	// Shape is its output's.
 	Shape string
-	// Size is the number of trainable parameters, Fixed that of other values, such as batch normalization statistics.
+	// Size counts the trainable parameters, Fixed other values, like batch normalization statistics.
 	Size, Fixed int64
 	// From are the indices of its input blocks, smaller than its own.
 	From []int

@@ -149,8 +149,7 @@ func masked(labels, logits *graph.Node) *graph.Node {
 }
 
 // MaskedMean is the mean of the values where mask, of the same dimensions, is true, or 0 if nowhere. With a numeric
-// mask it is the weighted sum divided by the larger of 1 and the sum of the weights. Where the mask is 0 a value may be
-// NaN.
+// mask it is the weighted sum divided by the larger of 1 and the weights' sum. Where the mask is 0 a value may be NaN.
 //
 //	b.Loss("loss", losses.MaskedMean(losses.CrossEntropy(labels, logits), mask)) // [batch, time]
 func MaskedMean(values, mask *graph.Node) *graph.Node {

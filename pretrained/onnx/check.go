@@ -111,7 +111,7 @@ func (c *checker) graph(g message, known *names, depth int) error {
 	return nil
 }
 
-// node collects operators that are not implemented: a message lists several.
+// node collects unimplemented operators: a message lists several.
 func (c *checker) node(node message, known *names, depth int) error {
 	if err := shield.Context(c.ctx); err != nil {
 		return err

@@ -24,12 +24,12 @@ type Options struct {
 	// Constants are values of inputs that are the same in all batches, as int64(16000) or a tensor; the network keeps
 	// them. Batches omit these inputs. Shapes and branches of If may depend on them.
 	Constants map[string]any
-	// Outputs names the outputs, also values between nodes, such as features for another head. Nil means the file's.
+	// Outputs names the outputs, also values between nodes, like features for another head. Nil means the file's.
 	Outputs []string
 }
 
-// Network is the network of a file. flaxlike.New takes it, with its weights. A custom step builds it at the scope
-// "model" of a state with its weights:
+// Network is a file's network. flaxlike.New takes it, with its weights. A custom step builds it at the scope "model" of
+// a state with its weights:
 //
 //	state, err := managed.New(strategy, network.Weights(), managed.WithOptimizer(adam))
 //	step := managed.TrainStep(func(b *managed.Builder) {

@@ -264,8 +264,7 @@ func (n *nodes) fromEnd(inputs []string) {
 	n.node.setInputs(inputs)
 }
 
-// size is the size of an axis, a list of one number, without a Gather, which GoMLX does not build in both branches of
-// an If.
+// size is an axis's size, a list of one number, without a Gather, which GoMLX does not build in both branches of an If.
 func (n *nodes) size(x string, axis int64) string {
 	end := axis + 1
 	if axis == -1 {

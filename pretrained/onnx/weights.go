@@ -139,8 +139,8 @@ func (n *Network) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	return flaxlike.Functional(n.Outputs).Apply(scope, x)
 }
 
-// Weights sets the file's weights in a state, for the network at the scope "model". Other variables, such as a new
-// head's, are drawn.
+// Weights sets the file's weights in a state, for the network at the scope "model". Other variables, like a new head's,
+// are drawn.
 func (n *Network) Weights() managed.Option {
 	return func(s *managed.State) error {
 		values := map[string]checkpoint.Tensor{}

@@ -10,7 +10,7 @@
 // queue with a limit. A client that leaves ends its request.
 //
 // A field that would change the answer and is not implemented is an error: n above 1, logprobs, tools, penalties of
-// presence and frequency, and unknown fields. Fields that do not change the answer, such as user and metadata, are
+// presence and frequency, and unknown fields. Fields that do not change the answer, like user and metadata, are
 // ignored. top_k, min_p and repetition_penalty are taken too. An error has the form
 //
 //	{"error": {"message": text, "type": kind, "param": field or null, "code": text or null}}

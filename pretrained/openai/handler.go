@@ -29,13 +29,13 @@ import (
 // Model has a Generator, an Embedder, or both.
 type Model struct {
 	Tokenizer *text.Tokenizer
-	// Generator makes completions. Nothing else uses it at the same time.
+	// Generator makes completions. Nothing else uses it concurrently.
 	Generator *pretrained.Generator
-	// Generation has what a request omits, such as the tokens that end a text: [pretrained.Base.Generation].
+	// Generation has what a request omits, like the tokens that end a text: [pretrained.Base.Generation].
 	Generation pretrained.Generation
 	// Embedder is a flaxlike.Model of [pretrained.Base.Embedder], for example.
 	Embedder serve.Predictor
-	// Longest is the maximum number of tokens of an embedded text; the Tokenizer's MaxLength if 0.
+	// Longest bounds the tokens of an embedded text; the Tokenizer's MaxLength if 0.
 	Longest int
 }
 

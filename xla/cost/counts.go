@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Counts is the cost of a run on one device.
+// Counts is a run's cost on one device.
 type Counts struct {
 	// Matrix has the FLOPs of matrix products and convolutions, by operand dtype ("f32", "bf16"); a multiplication and
 	// an addition are 2. Vector has all others, 1 per element of a result, also of comparisons, conversions and
@@ -76,7 +76,7 @@ type Value struct {
 	// Name is the HLO instruction that makes the value, Operation the program's name for it.
 	Name, Operation string
 	Argument        int
-	Shape           string // on one device, such as "f32[128,512]"
+	Shape           string // on one device, like "f32[128,512]"
 	Bytes           int64  // with the layout's padding
 	// Where is the user's line, or "program:12" for a line of the StableHLO program, or "".
 	Where string
@@ -87,7 +87,7 @@ type Value struct {
 const largestValues = 10
 
 // Count counts one run on one device of an optimized program (xla.Program.Optimized). mesh, which may be nil, has the
-// axes of the partition, to name exchanges. Text that is not HLO is an error.
+// partition's axes, to name exchanges. Non-HLO text is an error.
 //
 // A conditional counts as its more expensive branch.
 func Count(text string, mesh []Axis) (*Counts, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/brackets"
 )
 
-// Axis is a mesh axis over which a program is partitioned, such as "data", and its number of devices. The last varies
+// Axis is a mesh axis over which a program is partitioned, like "data", and its number of devices. The last varies
 // fastest.
 type Axis struct {
 	Name string

@@ -28,7 +28,7 @@ type module struct {
 	places       places
 }
 
-// A scheduled module's instructions are in the order of execution.
+// A scheduled module's instructions are in execution order.
 type computation struct {
 	name         string
 	line         int

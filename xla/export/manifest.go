@@ -44,7 +44,7 @@ type file struct {
 type value struct {
 	Name     string   `json:"name"`
 	Role     Role     `json:"role"`
-	DType    string   `json:"dtype"` // of StableHLO, such as "f32"
+	DType    string   `json:"dtype"` // of StableHLO, like "f32"
 	Shape    []int    `json:"shape"`
 	Replaces string   `json:"replaces,omitempty"`
 	Fields   []string `json:"fields,omitempty"`

@@ -17,7 +17,7 @@ var ErrDamaged = errors.New("damaged")
 
 var errNewer = errors.New("written by a newer lazo")
 
-// Role is the purpose of an input or output.
+// Role is an input's or output's purpose.
 type Role string
 
 const (
@@ -39,11 +39,11 @@ type Value struct {
 	Fields []string
 }
 
-// Program is a program with its inputs and outputs, in the order of the text.
+// Program is a program with its inputs and outputs, in the text's order.
 type Program struct {
 	Name            string
 	Text            string
-	StableHLO       string // version, such as "1.13.3", or ""
+	StableHLO       string // version, like "1.13.3", or ""
 	Inputs, Outputs []Value
 	// Sizes has texts for other batch sizes. The batch is the first axis of the inputs of role Batch and of all
 	// outputs.

@@ -23,9 +23,8 @@ func Length(n int) Option { return func(s *scan) { s.length, s.lengthGiven = n, 
 // Reverse iterates from the last place to the first. Each output stays at its place.
 func Reverse() Option { return func(s *scan) { s.reverse = true } }
 
-// Lengths is the number of places of each example, integers [batch]. At later places an example's carried values do not
-// change and its outputs are 0. Both then have the batch as first axis. In reverse, an example starts at its own last
-// place.
+// Lengths counts each example's places, integers [batch]. At later places an example's carried values do not change and
+// its outputs are 0. Both then have the batch as first axis. In reverse, an example starts at its own last place.
 func Lengths(lengths *graph.Node) Option {
 	return func(s *scan) { s.lengths, s.masked = lengths, true }
 }

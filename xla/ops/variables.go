@@ -21,7 +21,7 @@ func run(l autodiff.Loop, g *graph.Graph, what string, carry, places []*graph.No
 }
 
 type variables struct {
-	what   string // the owner of the body, for messages
+	what   string // the body's owner, for messages
 	first  int
 	store  *model.Store
 	graph  *graph.Graph

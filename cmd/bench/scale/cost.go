@@ -77,7 +77,7 @@ func hierarchical(hosts, each int, bytes float64, within, between link) float64 
 	return inside + across
 }
 
-// plane sums along both axes of a torus, such as a TPU slice. links is the bandwidth of a chip's links.
+// plane sums along both axes of a torus, like a TPU slice. links is the bandwidth of a chip's links.
 func plane(n int, bytes float64, links, latency float64) float64 {
 	hops := 2 * 2 * (math.Sqrt(float64(n)) - 1) // sum and distribute, per axis
 	return hops*latency + 2*float64(n-1)/float64(n)*bytes/links

@@ -7,14 +7,14 @@ import (
 	"github.com/lazo-ml/lazo/data/text"
 )
 
-// Message is a part of a conversation.
+// Message is part of a conversation.
 type Message struct {
 	// Role is the author: "system", "user" or "assistant".
 	Role    string
 	Content string
 }
 
-// Template is a chat template. It is safe for concurrent use.
+// Template is a chat template. Goroutines may share it.
 type Template struct {
 	body    []node
 	special map[string]string

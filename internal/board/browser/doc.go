@@ -1,2 +1,2 @@
-// Package browser tests the board's page in Chromium. It is a module of its own because of its dependencies.
+// Package browser tests the board's page in Chromium. It is a separate module because of its dependencies.
 package browser

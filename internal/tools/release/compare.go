@@ -70,7 +70,7 @@ func (r *release) incompatible(ctx context.Context, old string, m module) (lines
 	return lines, err
 }
 
-// The last identifier of the name in a line of apidiff, such as "./loop.Logs.Suffix: removed", of a removed package its
+// The last identifier of the name in a line of apidiff, like "./loop.Logs.Suffix: removed", of a removed package its
 // last element.
 func nameIn(line string) string {
 	name, _, _ := strings.Cut(line, ": ")

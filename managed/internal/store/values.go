@@ -31,7 +31,7 @@ type Store struct {
 	strategy strategies.Strategy
 	// moves counts changes of strategy or places, which make programs stale.
 	moves int
-	// values are in the order of creation.
+	// values are in creation order.
 	values []value
 	index  map[*Variable]int
 	// pins are by place; concurrent readers make them.
