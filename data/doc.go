@@ -1,5 +1,6 @@
 // Package data holds training data, and divides it into batches.
 //
+// An [Array] is a flat slice with dimensions, a [Field] an array with a name, a [Set] fields over the same examples.
 // [Set.Batches] returns a sequence of batches, iter.Seq2[B, error], for these functions:
 //
 //	change             [Map], [ParallelMap], [Filter], [Zip]
