@@ -28,7 +28,7 @@ type Bar struct {
 	// A terminal also shows the running epoch in one row: its progress, the time left, the newest values, and why the
 	// run waits (compilation, evaluation, data).
 	Epoch loop.Period
-	// EpochSteps counts the steps per epoch, for the progress within loop.Epochs(1).
+	// EpochSteps is the number of steps per epoch, for the progress within loop.Epochs(1).
 	EpochSteps loop.Steps
 	Below      []*Lines
 	// Stages shows the share of the epoch's time, or without Epoch of the run's, in which the run waits for data, by

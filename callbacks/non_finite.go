@@ -14,8 +14,8 @@ import (
 
 // Recovery has the settings of [NonFinite]. A bad iteration has a NaN or infinite value.
 type Recovery struct {
-	// Limit bounds the bad iterations that are undone by restoring an earlier state. The next one is an error. With 0 the
-	// first is one, with the state after it.
+	// Limit is the maximum number of bad iterations that are undone by restoring an earlier state. The next one is an
+	// error. With 0 the first is one, with the state after it.
 	Limit int
 	// Copies is the schedule of copies of the state, if Limit is above 0; the start is also copied. A copy is used
 	// only after a later iteration with finite values: a step can corrupt the state while its own loss is finite.

@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// Folder is an open folder of checkpoints. Goroutines may share it.
+// Folder is an open folder of checkpoints. It is safe for concurrent use.
 type Folder struct {
 	dir      string
 	options  Options

@@ -45,7 +45,8 @@ type Options struct {
 	Mode loop.Mode
 	// AgainstName allows a Mode that contradicts Best's name, like a loss to maximize.
 	AgainstName bool
-	// Tolerate bounds the saves, except the last, that may fail, with a warning in the log, before the run ends.
+	// Tolerate is the maximum number of saves, except the last, that may fail, with a warning in the log, before the
+	// run ends.
 	Tolerate int
 	// Also has pointers to values, by section, that are saved as JSON and read when the run is resumed; a slice of bools
 	// or numbers of a fixed size, like []float32 of a replay buffer, in binary. An unexported field is an error, unless

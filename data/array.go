@@ -42,7 +42,7 @@ func (a Array) Len() int {
 	return a.Dims[0]
 }
 
-// Size counts the elements, 0 for an invalid type.
+// Size is the number of elements, 0 for an invalid type.
 func (a Array) Size() int {
 	_, n := arrays.Type(a.Flat)
 	return n

@@ -11,7 +11,7 @@ import (
 type Part struct {
 	// Rank is from 0 to Of-1.
 	Rank, Of int
-	// Samples counts the whole batch's examples.
+	// Samples is the number of the whole batch's examples.
 	Samples int
 }
 

@@ -17,8 +17,8 @@ func (b Batch) Rows() (int, error) {
 	return rows, nil
 }
 
-// Samples counts the examples: Size, or if that is 0, those that the mask marks, else the rows. For a [Part] it is the
-// whole batch's.
+// Samples is the number of examples: Size, or if that is 0, those that the mask marks, else the rows. For a [Part] it
+// is the whole batch's.
 func (b Batch) Samples() int {
 	if b.Partial() {
 		return b.Part.Samples

@@ -28,7 +28,7 @@ func Y(flat any, dims ...int) Field { return Named("y", flat, dims...) }
 // Named returns a field with dims [examples, …]. It keeps both slices; a [Set] copies dims.
 func Named(name string, flat any, dims ...int) Field { return Field{name, Array{flat, dims}, nil} }
 
-// Set holds examples in memory. Its methods do not change it. Goroutines may share it.
+// Set holds examples in memory. Its methods do not change it. It is safe for concurrent use.
 type Set struct {
 	fields  []Field
 	len     int
@@ -166,9 +166,9 @@ func (s *Set) gather(rows []int) *Set {
 // Batch holds a step's examples. A copy shares Fields.
 type Batch struct {
 	Fields []Field
-	// Size counts the examples without padding rows. If 0, [Batch.Samples] counts them. If it is less than the number of
-	// rows, the field [Mask] must mark the examples, or a step that reports numbers refuses the batch; drop outputs from
-	// row Size on.
+	// Size is the number of examples without padding rows. If 0, [Batch.Samples] counts them. If it is less than the
+	// number of rows, the field [Mask] must mark the examples, or a step that reports numbers refuses the batch; drop
+	// outputs from row Size on.
 	Size int
 	// Epoch counts from 0.
 	Epoch int

@@ -9,7 +9,7 @@ import (
 )
 
 // Stages accumulates the time of a pipeline's stages for callbacks.Measure and callbacks.Bar. The zero value is ready
-// to use. Goroutines may share it.
+// to use. It is safe for concurrent use.
 //
 // A set's stages are "copy" (gathering examples), "read", "decode" and "resize" of images.Open, "augment" of
 // images.Augment, and "map" for the rest of [Set.MapBatches]. In flaxlike use FitBatches, not Fit. Stages run in

@@ -60,7 +60,7 @@ func (j *Job) Attempt() string { return j.attempt }
 // LocalRank is this process's number on its host, from 0.
 func (j *Job) LocalRank() int { return j.peers[j.rank].LocalRank }
 
-// LocalSize counts the job's processes on this host.
+// LocalSize is the number of the job's processes on this host.
 func (j *Job) LocalSize() int { return j.peers[j.rank].LocalSize }
 
 // Handlers returns the C functions, by name, by which programs on CPUs exchange values over MPI. There are none without

@@ -15,8 +15,8 @@ type Card struct {
 	// Examples and Fields describe the last Fit's set; a field is "x float32[28 28]". Examples is 0 for batches.
 	Examples int      `json:"examples,omitempty"`
 	Fields   []string `json:"fields,omitempty"`
-	// Epochs counts the rows in the last or running Fit's history. Fit has the figures of the epoch whose weights the
-	// model has, Evaluated those of the last Evaluate, until the weights change.
+	// Epochs is the number of rows in the last or running Fit's history. Fit has the figures of the epoch whose weights
+	// the model has, Evaluated those of the last Evaluate, until the weights change.
 	Epochs    int                `json:"epochs,omitempty"`
 	Fit       map[string]float64 `json:"fit,omitempty"`
 	Evaluated map[string]float64 `json:"evaluated,omitempty"`

@@ -42,8 +42,8 @@ type Fit struct {
 	ValidationBatches loop.Source[data.Batch]
 	// ValidationSplit is the set's share held out for Validation: its last examples, unshuffled.
 	ValidationSplit float64
-	// ValidationEvery counts the epochs between evaluations, default 1; ValidationAt lists epochs instead, from 1.
-	// ValidationSteps limits an evaluation's batches. ValidationBatchSize is by default BatchSize.
+	// ValidationEvery is the number of epochs between evaluations, default 1; ValidationAt lists epochs instead, from
+	// 1. ValidationSteps limits an evaluation's batches. ValidationBatchSize is by default BatchSize.
 	ValidationEvery, ValidationSteps, ValidationBatchSize int
 	ValidationAt                                          []int
 

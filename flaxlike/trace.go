@@ -33,8 +33,8 @@ type LayerRow struct {
 	Kind string
 	// Output is the shape for the batch size that built the model last.
 	Output shapes.Shape
-	// Size counts the elements of its variables, with inner layers. Fixed counts untrained ones, like the statistics of a
-	// BatchNorm.
+	// Size is the number of elements of its variables, with inner layers. Fixed counts untrained ones, like the
+	// statistics of a BatchNorm.
 	Size, Fixed int64
 }
 

@@ -12,8 +12,8 @@ type Elapsed struct {
 	Steps int64
 	// Samples counts their examples ([Stepper]).
 	Samples int64
-	// Epochs counts the complete passes over the data ([Source]). If the data does not report their ends, a run counts
-	// them only where needed.
+	// Epochs is the number of complete passes over the data ([Source]). If the data does not report their ends, a run
+	// counts them only where needed.
 	Epochs int64
 	// Time is active, by the monotonic clock.
 	Time time.Duration

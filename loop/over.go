@@ -19,7 +19,7 @@ type Pass[B any] struct {
 // Due reports whether a schedule is due in this pass.
 func (p Pass[B]) Due(when Schedule) bool { return when.Due(p.Before, p.Elapsed) }
 
-// Samples counts the examples in the batch.
+// Samples is the number of examples in the batch.
 func (p Pass[B]) Samples() int64 { return p.Elapsed.Samples - p.Before.Samples }
 
 // Report returns the report for the Watch of an [Attendant].

@@ -11,9 +11,9 @@ type Report struct {
 	From  Elapsed
 	Until Period
 	Stop  error
-	// Ahead counts the batches that the run took and the state has not; those of data.Prefetch do not count. It is 0,
-	// except after a failure or [ErrStop] in a block. In a run in [Epochs] whose batches do not report an epoch's end, it
-	// is 1 except at the last batch.
+	// Ahead is the number of batches that the run took and the state has not; those of data.Prefetch do not count. It
+	// is 0, except after a failure or [ErrStop] in a block. In a run in [Epochs] whose batches do not report an epoch's
+	// end, it is 1 except at the last batch.
 	Ahead   int64
 	state   any
 	changes bool
@@ -73,8 +73,8 @@ type Beginning struct {
 	// History has the earlier run's rows, or is nil.
 	From    Elapsed
 	History *History
-	// Skipped counts the earlier batches that plain data ([Data]) yields again, for the run to skip. In a [Prepare] it is
-	// 0.
+	// Skipped is the number of earlier batches that plain data ([Data]) yields again, for the run to skip. In a
+	// [Prepare] it is 0.
 	Skipped int64
 	Until   Period
 	// MonitorsWhen is the schedule of the option, or nil.

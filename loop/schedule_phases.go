@@ -14,9 +14,9 @@ func After(p Period) Schedule {
 	return Schedule{name: named("after", p), rule: reached{p}}
 }
 
-// Then returns a schedule that is s up to a point from the run's start, and next after it. next counts the point's unit
-// from the point: Never.Then(Steps(1000), Every(Steps(100))) is due after 1100, 1200, … steps. Other units count from
-// the run's start.
+// Then returns a schedule that is s up to a point from the run's start, and next after it. next counts the
+// point's unit from the point: Never.Then(Steps(1000), Every(Steps(100))) is due after 1100, 1200, … steps. Other units
+// count from the run's start.
 //
 // The iteration that reaches the point belongs to s. If samples or time cross it, s decides about the part before,
 // next about the rest. In s.Then(p, t).Then(q, u), q must be after p if their units are equal.

@@ -116,7 +116,7 @@ func (b *Builder) mask() *graph.Node {
 	return v
 }
 
-// Steps counts the earlier training steps, as int64, including those with [WithStepOptimizer].
+// Steps is the number of earlier training steps, as int64, including those with [WithStepOptimizer].
 func (b *Builder) Steps() *graph.Node {
 	if b.steps == nil {
 		own := optimizer.GetGlobalStepVar(b.scope).NodeValue(b.graph)
@@ -131,7 +131,8 @@ func stepsBy(scope *model.Scope) *model.Variable {
 
 const stepsByName = "steps_by"
 
-// Samples counts the earlier training examples, without padding, as int64, from the first training step that calls it.
+// Samples is the number of earlier training examples, without padding, as int64, from the first training step that
+// calls it.
 func (b *Builder) Samples() *graph.Node {
 	v := b.scope.VariableWithValue("samples", int64(0)).SetTrainable(false)
 	n := v.NodeValue(b.graph)

@@ -26,7 +26,7 @@ import (
 // completely or not at all: after an error the previous values remain. If the device failed during a step, the values
 // are lost and the error wraps [strategies.ErrStateLost].
 //
-// Goroutines may share a State:
+// A State is safe for concurrent use:
 //   - Readers share it: values, snapshots, checkpoints, steps that change nothing.
 //   - Changes (a training step, SetValue, MoveTo, Restore) wait for exclusive access, until their context ends.
 //   - A second simultaneous training step returns [xla.ErrBusy].
@@ -192,7 +192,7 @@ func quoted(names []string) string {
 	return strings.Join(text, ", ")
 }
 
-// Parameters counts the trainable scalars.
+// Parameters is the number of trainable scalars.
 func (s *State) Parameters() int {
 	defer s.values.PeekAll()()
 	n := 0

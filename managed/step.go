@@ -23,8 +23,8 @@ import (
 )
 
 // Stepper is a step for any number of states. It compiles for each state and shape of batch ([MaxShapes]), and frees
-// its programs in Close. Goroutines may share it. One goroutine at a time calls its build function. A type that embeds
-// it and overrides Step overrides StepBlock too.
+// its programs in Close. It is safe for concurrent use. One goroutine at a time calls its build function. A type that
+// embeds it and overrides Step overrides StepBlock too.
 type Stepper struct {
 	stepSettings
 	building sync.Mutex  // held by a build

@@ -29,7 +29,7 @@ type Row struct {
 	Layer, Name string
 	Kind        Kind
 	Shape       shapes.Shape
-	// Size counts the elements, Bytes those of one copy; under data parallel each device may have one.
+	// Size is the number of elements, Bytes those of one copy; under data parallel each device may have one.
 	Size, Bytes int64
 	// Mean and Std (population) need Moments; NaN without elements or for complex numbers.
 	Mean, Std float64

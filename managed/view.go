@@ -23,7 +23,7 @@ import (
 // overwrites it. Each step of a view has its own metrics of [Builder.Track], over all its steps since
 // [View.ResetMetrics]. Other changes, like drawing random numbers, go to the state.
 //
-// Goroutines may share a view; steps run in turn. Close it. It returns [ErrClosed] after its state's Close,
+// A view is safe for concurrent use; steps run in turn. Close it. It returns [ErrClosed] after its state's Close,
 // [xla.ErrBusy] after [State.MoveTo].
 type View struct {
 	of    *State

@@ -16,7 +16,7 @@ import (
 // Recurrent has the settings of [LSTM], [GRU] and [SimpleRNN], which iterate over a sequence's places.
 type Recurrent struct {
 	Units int
-	// Layers counts the layers, 1 if 0.
+	// Layers is the number of layers, 1 if 0.
 	Layers int
 	// Bidirectional runs both directions, with separate weights, and concatenates their states.
 	Bidirectional bool

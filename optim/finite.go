@@ -58,7 +58,7 @@ type LossScale struct {
 	Start float64
 	// Factor multiplies or divides the scale, which is at least 1. Default 2.
 	Factor float64
-	// Every counts the good steps after which the scale grows. Default 2000.
+	// Every is the number of good steps after which the scale grows. Default 2000.
 	Every int
 }
 

@@ -16,7 +16,7 @@ type Input struct {
 	Name string
 	// Shape is that of the whole batch, also of a part.
 	Shape shapes.Shape
-	// Of counts the parts ([data.Part]), 0 for whole batches.
+	// Of is the number of parts ([data.Part]), 0 for whole batches.
 	Of int
 }
 

@@ -63,9 +63,10 @@ const (
 
 // Parallel are the settings of [DataParallel].
 type Parallel struct {
-	// Devices counts the devices, from the first; 0 means all.
+	// Devices is the number of devices, from the first; 0 means all.
 	Devices int
-	// ModelDevices counts the devices that work on the same examples, along [ModelAxis], a divisor of Devices; default 1.
+	// ModelDevices is the number of devices that work on the same examples, along [ModelAxis], a divisor of Devices;
+	// default 1.
 	ModelDevices int
 	// Pad fills a batch that the devices do not divide by [data.Pad], with a mask that excludes the copies from losses
 	// and metrics. Without Pad such a batch is [ErrLeftover]. Other batches get no mask: a step may have two programs.

@@ -89,7 +89,7 @@ func (s Step) Graph(g *graph.Graph) (batch []*graph.Node, built Built) {
 
 const batchPrefix = "batch:"
 
-// Program is a compiled step. Goroutines may share it, except for values that a run changes.
+// Program is a compiled step. It is safe for concurrent use, except for values that a run changes.
 type Program interface {
 	// Block returns the maximum steps per run: 1, or that of [Step]. It depends only on the graph's structure and
 	// sizes.

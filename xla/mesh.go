@@ -37,7 +37,7 @@ func (p Placement) split(parameter string, shape shapes.Shape) Split {
 	return p.Split(parameter, shape)
 }
 
-// Devices counts the devices.
+// Devices is the number of devices.
 func (m Mesh) Devices() int {
 	n := 1
 	for _, a := range m.Axes {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// most bounds the waiting values, about 16 MiB.
+	// most is the maximum number of waiting values, about 16 MiB.
 	most = 200_000
 	// The server's limits of a request, and of texts.
 	metricsAtOnce, textsAtOnce = 1000, 100

@@ -11,7 +11,7 @@ import (
 type Audio struct {
 	// Samples are from -1 to 1, interleaved. Other values are clipped; NaN is silence.
 	Samples []float32
-	// Rate counts the samples per second and channel, at least 1.
+	// Rate is the number of samples per second and channel, at least 1.
 	Rate int
 	// Channels is at most 255, 1 if 0.
 	Channels int

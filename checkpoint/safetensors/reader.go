@@ -19,7 +19,7 @@ const (
 	writeChunkSize = 1 << 20
 )
 
-// Reader reads a file's tensors. Goroutines may share it if its source allows it.
+// Reader reads a file's tensors. It is safe for concurrent use if its source allows it.
 type Reader struct {
 	source io.ReaderAt
 	base   int64

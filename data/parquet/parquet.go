@@ -19,8 +19,8 @@ type Format struct {
 	// Texts reads each column into its own text field [n], as [tables.Format.Texts]. Numbers are formatted; a null or
 	// NaN is "". Lists are errors. It excludes Fields.
 	Texts bool
-	// Limit bounds the bytes of footer, pages, dictionaries, and the values of the set or a batch. A text counts 16 more
-	// than its length. 0 means 56 MB plus twice the file's size, or sixteen times with Texts.
+	// Limit is the maximum number of bytes of footer, pages, dictionaries, and the values of the set or a batch. A text
+	// counts 16 more than its length. 0 means 56 MB plus twice the file's size, or sixteen times with Texts.
 	Limit int64
 }
 

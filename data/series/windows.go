@@ -17,9 +17,9 @@ import (
 // fields Group and Time [n] are those of the last row before the targets. A tables.Preparation takes such examples.
 type Windows struct {
 	Length int
-	// Horizon counts the rows of targets, 1 if 0.
+	// Horizon is the number of rows of targets, 1 if 0.
 	Horizon int
-	// Stride counts the rows between the starts of examples, 1 if 0.
+	// Stride is the number of rows between the starts of examples, 1 if 0.
 	Stride int
 	// Columns are the inputs; empty means all but Group and Time.
 	Columns []string

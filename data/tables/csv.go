@@ -31,8 +31,8 @@ type Format struct {
 	Missing []string
 	// MaxRow bounds a row's bytes; 0 means 256 kB. A row has at most 65,536 columns.
 	MaxRow int
-	// Limit bounds the bytes of values; a text counts 16 more than its length. 0 means 1 GB for [Read], and for [Open] 16
-	// MB plus four times the file's size (sixteen times with Texts). Streams have no limit.
+	// Limit is the maximum number of bytes of values; a text counts 16 more than its length. 0 means 1 GB for [Read],
+	// and for [Open] 16 MB plus four times the file's size (sixteen times with Texts). Streams have no limit.
 	Limit int64
 }
 

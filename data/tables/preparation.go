@@ -61,8 +61,8 @@ const (
 )
 
 // Preparation converts a table with missing values, texts and numbers into a model's input. Save it with the model, as
-// JSON. Goroutines may share it. The table has one field [n] per column, or [n, rows] of series.Windows. Other fields
-// are ignored. A missing value is "", NaN, or one of [Missing].
+// JSON. It is safe for concurrent use. The table has one field [n] per column, or [n, rows] of series.Windows. Other
+// fields are ignored. A missing value is "", NaN, or one of [Missing].
 type Preparation struct {
 	columns []prepared
 	missing []string

@@ -32,7 +32,8 @@ type Texts struct {
 	Tokenizer *text.Tokenizer
 	// Padding is the Tokenizer's token for padding, like "<pad>"; "" is that of its role "pad".
 	Padding string
-	// Length counts the tokens; 0 means the longest training text's. A longer text is an error, or with Cut loses its end.
+	// Length is the number of tokens; 0 means the longest training text's. A longer text is an error, or with Cut loses
+	// its end.
 	Length int
 	Cut    bool
 }

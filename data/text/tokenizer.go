@@ -14,7 +14,7 @@ import (
 func quoted(s string) string { return listed.Quoted(s) }
 
 // Tokenizer converts between text and token ids. [Open], [Vocabulary.Tokenizer], [BPETraining] and
-// [Tokenizer.UnmarshalJSON] make one. Goroutines may share it.
+// [Tokenizer.UnmarshalJSON] make one. It is safe for concurrent use.
 type Tokenizer struct {
 	file        []byte // nil if it was another file
 	vocabulary  *vocabulary
@@ -46,8 +46,8 @@ type Input struct {
 	Bare bool
 	// Ordinary treats special tokens in the texts as ordinary text: for untrusted text.
 	Ordinary bool
-	// Most bounds the tokens, added ones included; 0: no limit. The longer text is truncated at its end, or with the
-	// truncation_side left of tokenizer_config.json at its beginning.
+	// Most is the maximum number of tokens, added ones included; 0: no limit. The longer text is truncated at its end,
+	// or with the truncation_side left of tokenizer_config.json at its beginning.
 	Most int
 }
 

@@ -11,7 +11,7 @@ import (
 
 // BPETraining learns a vocabulary.
 type BPETraining struct {
-	// Size bounds the tokens: special ones, 256 bytes, and merges.
+	// Size is the maximum number of tokens: special ones, 256 bytes, and merges.
 	Size int
 	// Special tokens, like "<|endoftext|>", have the first ids. The texts do not have them.
 	Special []string

@@ -31,7 +31,7 @@ import (
 
 // Options configure [Run].
 type Options struct {
-	// N counts the ranks, at least 1.
+	// N is the number of ranks, at least 1.
 	N       int
 	Command []string
 	// Mpirun is Open MPI's or MPICH's mpirun, a path or a name in PATH; "" is lazo's installed MPI.
@@ -50,8 +50,8 @@ type Options struct {
 	Stdout, Stderr io.Writer
 	// Verbose shows all ranks' output, each line with its rank, and mpirun's.
 	Verbose bool
-	// Restarts bounds the restarts of a failed job, after pauses from 0.25 s to a minute, but not after exit codes that
-	// would come again (docs/processes.md). $LAZO_ATTEMPT counts the starts, from 0.
+	// Restarts is the maximum number of restarts of a failed job, after pauses from 0.25 s to a minute, but not after
+	// exit codes that would come again (docs/processes.md). $LAZO_ATTEMPT counts the starts, from 0.
 	Restarts int
 	// Min lets each restart use one rank fewer, down to Min. 0 means always N.
 	Min int

@@ -23,7 +23,7 @@ import (
 type Search struct {
 	// Space has the parameters.
 	Space []Parameter
-	// Trials counts the distinct trials, which Seed determines.
+	// Trials is the number of distinct trials, which Seed determines.
 	Trials int
 	Seed   uint64
 	// Grid replaces Trials by all combinations of Values, and of each range this number of evenly spaced points, or

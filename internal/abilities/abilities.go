@@ -119,7 +119,7 @@ type Queued interface {
 }
 
 type Compiler interface {
-	// CompilingSince returns when the current compilation began. Goroutines may share it.
+	// CompilingSince returns when the current compilation began. It is safe for concurrent use.
 	CompilingSince() (time.Time, bool)
 }
 

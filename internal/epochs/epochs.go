@@ -38,7 +38,7 @@ type Early struct {
 	Asked atomic.Bool
 	Taken bool
 	Skips atomic.Bool
-	// Uncounted counts the passes left out, if earlier runs counted no epochs.
+	// Uncounted is the number of passes left out, if earlier runs counted no epochs.
 	Uncounted int64
 }
 

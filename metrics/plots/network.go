@@ -15,7 +15,7 @@ type Block struct {
 	Name, Kind string
 	// Shape is its output's.
 	Shape string
-	// Size counts the trainable parameters, Fixed other values, like batch normalization statistics.
+	// Size is the number of trainable parameters, Fixed other values, like batch normalization statistics.
 	Size, Fixed int64
 	// From are the indices of its input blocks, smaller than its own.
 	From []int

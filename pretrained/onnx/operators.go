@@ -8,7 +8,7 @@ import (
 )
 
 type operator struct {
-	// least counts the required inputs; inputs and outputs are the most.
+	// least is the number of required inputs; inputs and outputs are the most.
 	least, inputs, outputs int
 	// attributes are a node's: "name" any, "!name" any, and it must have it, "name:a|b" one of several values,
 	// "name=a" one value that onnx-gomlx does not read, and "-name" any, without an effect on predictions. Others are

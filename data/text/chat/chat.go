@@ -14,7 +14,7 @@ type Message struct {
 	Content string
 }
 
-// Template is a chat template. Goroutines may share it.
+// Template is a chat template. It is safe for concurrent use.
 type Template struct {
 	body    []node
 	special map[string]string
