@@ -206,8 +206,10 @@ func (b Batch) Classes(field string) []string {
 	if r := b.Resident; r != nil && r.Set != nil {
 		fields = r.fields
 	}
-	f, _ := find(fields, field, "the batch")
-	return slices.Clone(f.Classes)
+	if f := fieldIn(fields, field); f != nil {
+		return slices.Clone(f.Classes)
+	}
+	return nil
 }
 
 func fieldIn(fields []Field, name string) *Field {

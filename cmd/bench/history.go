@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -45,14 +46,11 @@ func readHistory(path string) (records []record, err error) {
 		return nil, nil
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err == nil {
-		err = f.Close()
-	}
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
+	text, err := io.ReadAll(f)
+	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
 	for l := range strings.Lines(string(text)) {
