@@ -8,7 +8,10 @@ import (
 )
 
 // Mode determines whether lower or higher values of an entry are better. The zero Mode decides by the last known word
-// in its name: "accuracy_test" is an accuracy, "auc_loss" a loss. A name without such a word is an error.
+// in its name: "accuracy_test" is an accuracy, "auc_loss" a loss. Lower is better for words that end in loss, error,
+// mse, mae, mape, msle, crossentropy, perplexity, divergence or hinge, and for cosh and poisson; higher for those that
+// end in acc, accuracy, auc, precision, recall, specificity, sensitivity, similarity or correlation, and for f1, r2 and
+// iou. A name without such a word is an error.
 type Mode int
 
 const (

@@ -28,7 +28,7 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 }
 
 // Over counts for a hand-written loop. It yields each batch with its elapsed, and ends with the data or by [Until], as
-// [Loop.Run] does. It takes [Continue] without a history; any other option is an error.
+// [Loop.Run] does. It also takes [Continue], without a history; any other option is an error.
 //
 // An error of the data or the options is yielded once, at the end. Over counts epochs if the batches report them
 // ([Stepper]) or Until is in [Epochs].

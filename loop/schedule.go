@@ -114,7 +114,7 @@ func (s *Schedule) always() bool {
 	return each
 }
 
-// Possible is false for a schedule that is never due in an iteration by its form, as [Never] and [AtEnd].
+// Possible is false for a schedule that by its form is due at most at the end, as [Never] and [AtEnd].
 func (s Schedule) Possible() bool { return s.rule != nil || s.starts }
 
 // Err returns the mistake in the schedule or its parts, or nil. [Loop.Run] returns it.

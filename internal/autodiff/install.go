@@ -1,7 +1,7 @@
 // Package autodiff replaces gradient rules of GoMLX v0.28.8 that are wrong for some arguments or too slow.
 //
 // Importing it replaces rules in graph.VJPRegistration before main begins, for every gradient of the program, also
-// those of GoMLX's trainer. internal/hlo and each package of lazo that builds graphs import it.
+// those of GoMLX's trainer. internal/hlo and each package of lazo that builds graphs depend on it.
 // docs/maintain/gradients.md lists the rules.
 package autodiff
 

@@ -134,15 +134,19 @@ func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dty
 	if c.err != nil || nc == 0 {
 		return products, c.err
 	}
-	zero, add, err := f.function(sums, products)
-	if err != nil {
-		return nil, err
-	}
 	over := make([]int, nc)
 	for i := range over {
 		over[i] = nb + nl + nr + i
 	}
-	return stablehlo.Reduce(products, zero, add, over...)
+	return f.sum(products, over...)
+}
+
+func (f *Function) sum(v *value, axes ...int) (*value, error) {
+	zero, add, err := f.function(sums, v)
+	if err != nil {
+		return nil, err
+	}
+	return stablehlo.Reduce(v, zero, add, axes...)
 }
 
 // partsOf returns how many sums make the product of one row with a large matrix, which XLA's CPU computes on one thread
@@ -169,14 +173,7 @@ func (f *Function) dotByParts(row *value, l side, matrix *value, parts int) (*va
 	products := c.do(func() (*value, error) {
 		return stablehlo.DotGeneral(x, []int{1}, []int{0}, w, []int{1}, []int{0}).Done()
 	})
-	if c.err != nil {
-		return nil, c.err
-	}
-	zero, add, err := f.function(sums, products)
-	if err != nil {
-		return nil, err
-	}
-	sum := c.do(func() (*value, error) { return stablehlo.Reduce(products, zero, add, 0) })
+	sum := c.do(func() (*value, error) { return f.sum(products, 0) })
 	to := append(slices.Delete(slices.Clone(dims(row)), l.contracting[0], l.contracting[0]+1), columns)
 	return c.do(func() (*value, error) { return stablehlo.Reshape(sum, like(sum, to...)) }), c.err
 }

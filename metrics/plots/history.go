@@ -21,10 +21,8 @@ import (
 //
 // The x axis shows epochs if the history has an entry "epoch", interpolated by step, else steps.
 //
-// A dot marks the best value, of validation if drawn, else of training: the lowest for entries in [loop.Losses] and
-// names with a word that ends in loss, error, mse, mae, mape, msle or perplexity; the highest for acc, accuracy, auc,
-// precision, recall, f1, iou, dice, r2, specificity or sensitivity. The last such word decides. Other figures have no
-// dot.
+// A dot marks the best value, of validation if drawn, else of training: the lowest for entries in [loop.Losses], the
+// highest for a metric dice, else by the name, as [loop.Mode]. Other figures have no dot.
 //
 // If few large values would flatten the others, and all are above 0, the axis is logarithmic. Non-finite values and
 // those beyond 1e300 leave gaps, which the legend counts. Thousands of rows are thinned to local extremes. A page has a
