@@ -207,33 +207,33 @@ func (s *saving) others(r loop.Report) []Info {
 
 func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]float64, leftOut bool, err error) error {
 	defer busy(s.job)()
-	make, again := false, s.outdated(r)
+	due, again := false, s.outdated(r)
 	if again {
 		metrics = s.merged(r, metrics)
 	}
 	if !leftOut && err == nil {
-		make, err = s.ready(ctx, r, metrics, again)
+		due, err = s.ready(ctx, r, metrics, again)
 	}
 	var content Content
 	step := Step(r.Elapsed.Steps)
-	if make {
+	if due {
 		content, err = s.content(ctx, r, metrics)
 	}
-	if make && again {
+	if due && again {
 		s.folder.replace(step)
 	}
 	var began error
-	if make && err == nil && content.Sharded() && s.job == nil {
+	if due && err == nil && content.Sharded() && s.job == nil {
 		err = errors.Join(errors.New("checkpoint: the state has a value that is sharded over several processes, and no Job of these: see loop.Job"), discard(content))
 	}
-	if make && err == nil && content.Sharded() {
+	if due && err == nil && content.Sharded() {
 		s.shared = true
 		if content.Share.At, began = s.folder.Begin(ctx, step); began != nil {
-			make, began = false, errors.Join(began, discard(content))
+			due, began = false, errors.Join(began, discard(content))
 		}
 	}
-	make, _, err = s.agreedSave(make, content.Share.At, err)
-	if err != nil || !make {
+	due, _, err = s.agreedSave(due, content.Share.At, err)
+	if err != nil || !due {
 		return errors.Join(err, s.failed(began))
 	}
 	s.list, s.best = append(s.others(r), Info{Step: step, Metrics: metrics}), s.worth(r, metrics)
@@ -363,8 +363,8 @@ func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
 	ctx, done := lasting(ctx)
 	defer done()
 	early := s.failed(s.async.Check())
-	make, at, err := s.agreedSave(false, shares.Slot{}, nil)
-	if err = errors.Join(early, err); err != nil || !make || at == (shares.Slot{}) { // nothing is sharded
+	due, at, err := s.agreedSave(false, shares.Slot{}, nil)
+	if err = errors.Join(early, err); err != nil || !due || at == (shares.Slot{}) { // nothing is sharded
 		return err
 	}
 	defer busy(s.job)()

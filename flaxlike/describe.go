@@ -46,7 +46,7 @@ type Description struct {
 
 // Describe describes the model. Before its first batch it has no variables.
 func (m *Model) Describe() Description {
-	say := m.description(m.seen.changes.Load()).say()
+	say := m.header(m.seen.changes.Load()).say()
 	for _, row := range m.state.Summary().Rows {
 		if row.Kind == managed.Parameter || row.Kind == managed.Fixed {
 			say.variable(strings.TrimSuffix(row.Layer, "/")+"/"+row.Name, row.Shape.DType.String(), row.Shape.Dimensions, int(row.Size))
@@ -83,7 +83,7 @@ func describeFile(path string) (say Description, err error) {
 	return say, nil
 }
 
-func (d description) say() Description {
+func (d header) say() Description {
 	say := Description{Code: d.Code, Inputs: inputsOf(d.Inputs), Classes: d.Classes, Preparation: d.Preparation, Card: d.Card, Calibrations: maps.Clone(d.Calibrations),
 		Thresholds: maps.Clone(d.Thresholds),
 		Losses:     sayJudges(d.Losses), Metrics: sayJudges(d.Metrics)}

@@ -62,7 +62,7 @@ func (m *Model) save(path string) error {
 	return regular.Replace(path, func(f *os.File) error {
 		buffered := bufio.NewWriter(f)
 		w, err := safetensors.NewWriter(buffered, tensors, map[string]string{"format": "lazo", safetensors.ChecksumKey: sum.String(),
-			descriptionKey: described, descriptionSum: safetensors.Checksum(0).Update([]byte(described)).String()})
+			headerKey: described, headerSum: safetensors.Checksum(0).Update([]byte(described)).String()})
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func openFile(ctx context.Context, path string, options []Option) (*Model, error
 }
 
 // build sets the values before it creates the variables: missing ones allocate no memory.
-func (m *Model) build(ctx context.Context, d description, content *checkpoint.Checkpoint) error {
+func (m *Model) build(ctx context.Context, d header, content *checkpoint.Checkpoint) error {
 	err := m.state.Transfer(ctx, content, func(name string) string {
 		if of := shortName(name); of != name {
 			return of
@@ -130,7 +130,7 @@ func (m *Model) build(ctx context.Context, d description, content *checkpoint.Ch
 	return err
 }
 
-func (s *seen) decide(d description) error {
+func (s *seen) decide(d header) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := func(old []string, name string) int64 {
@@ -164,7 +164,7 @@ func (s *seen) carry(c Card) {
 	s.card = c
 }
 
-func (d *description) fill(s *settings) error {
+func (d *header) fill(s *settings) error {
 	if s.initializer != nil {
 		return errors.New("WithInitializer: all kernels come from the file, so it would have no effect: leave it out")
 	}

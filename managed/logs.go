@@ -70,13 +70,13 @@ func ArrayOf(t *tensors.Tensor) (data.Array, error) {
 	return a, nil
 }
 
-type packed struct {
+type scalars struct {
 	store.Remote
-	scalars []scalar
+	all []scalar
 }
 
 type scalar struct {
-	of *packed
+	of *scalars
 	at int
 }
 
@@ -88,13 +88,13 @@ func (v *scalar) Float() (float64, error) {
 	return float64(flat.([]float32)[v.at]), nil
 }
 
-func newLogs(layout []logged, steps int) (*packed, []loop.Logs) {
+func newLogs(layout []logged, steps int) (*scalars, []loop.Logs) {
 	n := len(layout)
-	p := &packed{scalars: make([]scalar, steps*n)}
+	p := &scalars{all: make([]scalar, steps*n)}
 	entries, logs := make([]loop.Entry, steps*n), make([]loop.Logs, steps)
 	for i := range entries {
-		p.scalars[i] = scalar{p, i}
-		entries[i] = loop.Entry{Collection: layout[i%n].collection, Name: layout[i%n].name, Value: &p.scalars[i]}
+		p.all[i] = scalar{p, i}
+		entries[i] = loop.Entry{Collection: layout[i%n].collection, Name: layout[i%n].name, Value: &p.all[i]}
 	}
 	for i := range logs {
 		logs[i].SetAll(entries[i*n : (i+1)*n : (i+1)*n])

@@ -215,7 +215,7 @@ func (c *compiled) logs(outputs []compute.Buffer, n int) (logs []loop.Logs, err 
 	state := c.state
 	logs = make([]loop.Logs, n)
 	if len(c.layout) > 0 {
-		var p *packed
+		var p *scalars
 		p, logs = newLogs(c.layout, n)
 		err = state.values.Hold(&p.Remote, outputs[0])
 		outputs = outputs[1:]

@@ -7,7 +7,7 @@ var controlsFlaxlike = []control{
 		edits: []edit{{"\t\tcase taken:\n", "\t\tcase taken && false:\n"}}},
 	{name: "a mask that is never removed", file: "internal/layering/layering.go", pkg: "flaxlike", test: "TestMasks_asKeras",
 		edits: []edit{{"\tall[y] = mask\n}", "}"}}},
-	{name: "a model's description that may rot", file: "flaxlike/description.go", pkg: "flaxlike", test: "TestOpen_rotten",
+	{name: "a model's description that may rot", file: "flaxlike/header.go", pkg: "flaxlike", test: "TestOpen_rotten",
 		edits: []edit{{"sum != metadata[descriptionSum]", "sum == \"\""}}},
 	{name: "a part of a model that takes what does not fit", file: "flaxlike/weights.go", pkg: "flaxlike", test: "TestCopyFrom",
 		edits: []edit{{"case has != own:", "case false:"}}},

@@ -21,18 +21,18 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-const descriptionKey = "lazo.model"
+const headerKey = "lazo.model"
 
 // The file's own checksum covers the elements alone.
-const descriptionSum = "lazo.model_crc32c"
+const headerSum = "lazo.model_crc32c"
 
 // A changed meaning needs a new number. An older lazo refuses the second, for calibrations and thresholds.
 const (
-	descriptionVersion = 1
-	decisionVersion    = 2
+	headerVersion   = 1
+	decisionVersion = 2
 )
 
-type description struct {
+type header struct {
 	Version       int                 `json:"version"`
 	Network       *config             `json:"network,omitempty"`
 	Code          string              `json:"code,omitempty"`
@@ -57,9 +57,9 @@ type description struct {
 	OldThresholds   []string                          `json:"outdated_thresholds,omitempty"`
 }
 
-func (m *Model) description(now int64) description {
+func (m *Model) header(now int64) header {
 	s := &m.set
-	d := description{Version: descriptionVersion, Policy: s.policy, InnerLosses: s.innerLosses, SampleWeights: s.weights, ClassWeights: s.classWeights,
+	d := header{Version: headerVersion, Policy: s.policy, InnerLosses: s.innerLosses, SampleWeights: s.weights, ClassWeights: s.classWeights,
 		Optimizer: s.optimizerName, Rate: s.rate, BatchSize: s.batchSize, Seed: s.seed, Classes: m.classNames(), Card: m.card(now)}
 	if s.preparation != nil {
 		d.Preparation, _ = json.Marshal(s.preparation) // WithPreparation has tried it
@@ -104,7 +104,7 @@ func (m *Model) card(now int64) Card {
 }
 
 func (m *Model) describe(now int64) (string, error) {
-	d := m.description(now)
+	d := m.header(now)
 	d.Card.Versions = m.state.Versions()
 	for name, path := range map[string]string{"lazo": "github.com/lazo-ml/lazo", "GoMLX": "github.com/gomlx/gomlx"} {
 		d.Card.Versions[name] = moduleVersion(path)
@@ -131,28 +131,28 @@ func moduleVersion(path string) string {
 	return "(devel)"
 }
 
-func readModel(path string) (_ *checkpoint.Checkpoint, d description, err error) {
+func readModel(path string) (_ *checkpoint.Checkpoint, d header, err error) {
 	content, metadata, err := readTensors(path)
 	if err != nil {
 		return nil, d, err
 	}
-	text, ok := metadata[descriptionKey]
+	text, ok := metadata[headerKey]
 	if !ok {
 		return nil, d, errors.New("the file has values of variables, but no model: make one by New with its network, and give it the values by Load")
 	}
-	if sum := safetensors.Checksum(0).Update([]byte(text)).String(); sum != metadata[descriptionSum] {
-		return nil, d, fmt.Errorf("%w: the file's description of the model has %s, expected %s by the file", safetensors.ErrChecksum, sum, listed.Quoted(metadata[descriptionSum]))
+	if sum := safetensors.Checksum(0).Update([]byte(text)).String(); sum != metadata[headerSum] {
+		return nil, d, fmt.Errorf("%w: the file's description of the model has %s, expected %s by the file", safetensors.ErrChecksum, sum, listed.Quoted(metadata[headerSum]))
 	}
-	d, err = readDescription(text)
+	d, err = readHeader(text)
 	return content, d, err
 }
 
-func readDescription(text string) (d description, err error) {
+func readHeader(text string) (d header, err error) {
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		return d, fmt.Errorf("the file's description of the model: %w", err)
 	}
-	if d.Version != descriptionVersion && d.Version != decisionVersion {
-		return d, fmt.Errorf("the file's description of the model has version %d, expected %d or %d: it was saved by another version of lazo", d.Version, descriptionVersion, decisionVersion)
+	if d.Version != headerVersion && d.Version != decisionVersion {
+		return d, fmt.Errorf("the file's description of the model has version %d, expected %d or %d: it was saved by another version of lazo", d.Version, headerVersion, decisionVersion)
 	}
 	if d.Network != nil {
 		if err := d.Network.check(); err != nil {
@@ -175,7 +175,7 @@ func readDescription(text string) (d description, err error) {
 }
 
 // decide requires s.mu.
-func (d *description) decide(s *seen, now int64) {
+func (d *header) decide(s *seen, now int64) {
 	if len(s.calibrations)+len(s.thresholds) == 0 {
 		return
 	}
@@ -200,7 +200,7 @@ func valuesOf[T any](of map[string]fitted[T]) map[string][]T {
 	return values
 }
 
-func (d *description) inputs() ([]strategies.Input, error) {
+func (d *header) inputs() ([]strategies.Input, error) {
 	var inputs []strategies.Input
 	for _, in := range d.Inputs {
 		size := 1

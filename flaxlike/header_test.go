@@ -9,9 +9,9 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// FuzzDescription reads any text as the description of a model. An accepted one must be the same after writing and
+// FuzzHeader reads any text as the description of a model. An accepted one must be the same after writing and
 // reading.
-func FuzzDescription(f *testing.F) {
+func FuzzHeader(f *testing.F) {
 	for _, network := range []nn.Layer{
 		nn.Sequential{nn.Conv{Channels: 4, Window: []int{3}}, nn.BatchNorm{}, nn.Activation("relu"), nn.Reshape{2, -1}, nn.Dropout{Rate: 0.5}, nn.Named{Name: "last", Layer: nn.Dense{Units: 3}}},
 		nn.Sequential{nn.SeparableConv{Channels: 4, Window: []int{3}}, nn.DepthwiseConv{Window: []int{2}}, nn.ConvTranspose{Channels: 3, Window: []int{3}, Strides: []int{2}}, nn.L1{Rate: 0.1, Layers: []nn.Layer{nn.Dense{Units: 2}}}, nn.L2{Rate: 0.2, Layers: []nn.Layer{nn.Dense{Units: 2}}}},
@@ -19,13 +19,13 @@ func FuzzDescription(f *testing.F) {
 	} {
 		c, err := writing{}.config(network, "")
 		require.NoError(f, err)
-		text, err := json.Marshal(description{Version: descriptionVersion, Network: &c, BatchSize: 3, Losses: []judge{{Name: "mse", Weight: 2}},
+		text, err := json.Marshal(header{Version: headerVersion, Network: &c, BatchSize: 3, Losses: []judge{{Name: "mse", Weight: 2}},
 			Metrics: []judge{{Name: "mae"}}, Optimizer: "adam", Rate: 0.1, Classes: map[string][]string{"": {"a", "b"}}, ClassWeights: map[int]float64{1: 2}})
 		require.NoError(f, err)
 		f.Add(string(text))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		d, err := readDescription(text)
+		d, err := readHeader(text)
 		if err != nil {
 			return
 		}
