@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/dtypes/bfloat16"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/xla/ops"
 )
 
 func TestActivation_valuesThatDifferFromGoMLX(t *testing.T) {
@@ -32,6 +35,31 @@ func TestActivation_valuesThatDifferFromGoMLX(t *testing.T) {
 			require.InDelta(t, 2*math.Tanh(float64(x)/2), out[2][i], 1e-5)
 		}
 		require.Equal(t, []float32{0, 0, 0, 1, 1}, out[1], "the slope of Relu")
+	}
+}
+
+// Each digit of gelu and its slope is right, also where Φ is small; a half-precision input is computed in float32.
+func TestActivation_geluTail(t *testing.T) {
+	in := []float32{-12, -9, -6, -5, -3, -2.75, -1, -1e-3, 0, 1e-3, 1, 5, 40}
+	below := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+	density := func(x float64) float64 { return math.Exp(-x*x/2) / math.Sqrt(2*math.Pi) }
+	gelu := func(s *model.Scope, x *node) []*node {
+		y := nn.Activation("gelu").Apply(s, x)
+		slope := ops.Gradient(graph.ReduceAllSum(y), x)[0]
+		short := nn.Activation("gelu").Apply(s, graph.ConvertDType(x, dtypes.BFloat16))
+		return []*node{y, slope, ops.Gradient(graph.ReduceAllSum(slope), x)[0], graph.ConvertDType(short, dtypes.Float32)}
+	}
+	for name, open := range plugintest.Platforms {
+		out := callOn(t, open(t), tensors.FromValue(in), gelu)
+		for i, x := range in {
+			x := float64(x)
+			for k, want := range []float64{x * below(x), below(x) + x*density(x), (2 - x*x) * density(x)} {
+				require.InDelta(t, want, out[k][i], 1e-5*math.Abs(want), "%s: derivative %d of gelu at %g", name, k, x)
+			}
+			if rounded := float64(float32(bfloat16.FromFloat32(in[i]).Float32())); math.Abs(rounded) < 9 {
+				require.InDelta(t, rounded*below(rounded), out[3][i], math.Abs(rounded*below(rounded))/250, "%s: bfloat16 at %g", name, x)
+			}
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 func normal(seed uint64, dims ...int) *tensors.Tensor {
@@ -26,9 +27,14 @@ func normal(seed uint64, dims ...int) *tensors.Tensor {
 // call builds a graph of one input at the scope of a fresh store, and returns its outputs.
 func call(t *testing.T, x *tensors.Tensor, build func(s *model.Scope, x *node) []*node) [][]float32 {
 	t.Helper()
+	return callOn(t, plugintest.CPU(t), x, build)
+}
+
+func callOn(t *testing.T, r *xla.Runtime, x *tensors.Tensor, build func(s *model.Scope, x *node) []*node) [][]float32 {
+	t.Helper()
 	store := model.NewStore()
 	require.NoError(t, store.SetRNGStateFromSeed(1))
-	exec, err := model.NewExec(plugintest.CPU(t), store, func(s *model.Scope, xs []*node) []*node { return build(s, xs[0]) })
+	exec, err := model.NewExec(r, store, func(s *model.Scope, xs []*node) []*node { return build(s, xs[0]) })
 	require.NoError(t, err)
 	outputs, err := exec.Call(x)
 	require.NoError(t, err)
