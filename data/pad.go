@@ -8,7 +8,7 @@ import (
 )
 
 // Mask names the bool field that marks the real examples of a padded batch. A training step refuses a batch without
-// any; in a test step it counts for nothing, and its own mean is 0.
+// any; in a test step it counts for nothing, and its means are 0.
 const Mask = "mask"
 
 // Pad extends a batch to size rows with copies of its last row, with a [Mask]. [Batch].Size counts the real examples.

@@ -49,12 +49,11 @@ func lean(f func(x *graph.Node) *graph.Node, x *graph.Node) *graph.Node {
 }
 
 func gelu(x *graph.Node) *graph.Node {
-	if x.DType().Bits() < 32 {
-		return graph.ConvertDType(gelu(graph.ConvertDType(x, dtypes.Float32)), x.DType())
-	}
-	return graph.Mul(x, autodiff.Custom(cdf(x), []*graph.Node{x}, func(in []*graph.Node, _, v *graph.Node) []*graph.Node {
+	wide := widened(x)
+	below := autodiff.Custom(cdf(wide), []*graph.Node{wide}, func(in []*graph.Node, _, v *graph.Node) []*graph.Node {
 		return []*graph.Node{graph.Mul(v, graph.MulScalar(bell(in[0]), 1/math.Sqrt(2*math.Pi)))}
-	}))
+	})
+	return graph.ConvertDType(graph.Mul(wide, below), x.DType())
 }
 
 func bell(x *graph.Node) *graph.Node { return graph.Exp(graph.MulScalar(graph.Square(x), -0.5)) }

@@ -56,10 +56,21 @@ func TestActivation_geluTail(t *testing.T) {
 			for k, want := range []float64{x * below(x), below(x) + x*density(x), (2 - x*x) * density(x)} {
 				require.InDelta(t, want, out[k][i], 1e-5*math.Abs(want), "%s: derivative %d of gelu at %g", name, k, x)
 			}
-			if rounded := float64(float32(bfloat16.FromFloat32(in[i]).Float32())); math.Abs(rounded) < 9 {
+			if rounded := float64(bfloat16.FromFloat32(in[i]).Float32()); math.Abs(rounded) < 9 {
 				require.InDelta(t, rounded*below(rounded), out[3][i], math.Abs(rounded*below(rounded))/250, "%s: bfloat16 at %g", name, x)
 			}
 		}
+	}
+}
+
+func TestActivation_geluOfIntegers(t *testing.T) {
+	for _, dtype := range []dtypes.DType{dtypes.Int8, dtypes.Int32} {
+		exec, err := model.NewExec(plugintest.CPU(t), model.NewStore(), func(s *model.Scope, x *node) *node {
+			return nn.Activation("gelu").Apply(s, graph.ConvertDType(x, dtype))
+		})
+		require.NoError(t, err)
+		_, err = exec.Call(normal(1, 2))
+		require.ErrorContains(t, err, "expected float", dtype)
 	}
 }
 

@@ -103,7 +103,7 @@ func precise(x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {
 func epsilon(given, standard float64) float64 { return cmp.Or(given, standard) }
 
 func widened(x *graph.Node) *graph.Node {
-	if x.DType().Size() < 4 {
+	if x.DType().IsFloat() && x.DType().Size() < 4 {
 		return graph.ConvertDType(x, dtypes.Float32)
 	}
 	return x

@@ -237,5 +237,7 @@ var newest = []control{
 	{name: "gelu by 1+erf", file: "nn/activation.go", pkg: "nn", test: "TestActivation_geluTail",
 		edits: []edit{{"if x.DType() == dtypes.Float64 {", "if x.DType() != dtypes.Bool {"}}},
 	{name: "gelu in bfloat16", file: "nn/activation.go", pkg: "nn", test: "TestActivation_geluTail",
-		edits: []edit{{"if x.DType().Bits() < 32 {", "if x.DType().Bits() < 8 {"}}},
+		edits: []edit{{"wide := widened(x)", "wide := x"}}},
+	{name: "gelu of integers in float32", file: "nn/norm.go", pkg: "nn", test: "TestActivation_geluOfIntegers",
+		edits: []edit{{"if x.DType().IsFloat() && x.DType().Size() < 4 {\n\t\treturn graph.ConvertDType(x, dtypes.Float32)", "if x.DType().Size() < 4 {\n\t\treturn graph.ConvertDType(x, dtypes.Float32)"}}},
 }

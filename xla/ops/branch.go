@@ -129,8 +129,8 @@ func truth(what string, n *graph.Node) bool {
 }
 
 // While repeats values = body(values) as long as condition(values), a bool scalar, is true, and returns them. It has
-// no gradient; use [Scan] if the number of iterations has a bound. Nothing ends a run whose condition stays true: no
-// context, and only the second signal.
+// no gradient; use [Scan] if the number of iterations has a bound. While the condition stays true, a context does not
+// end the run; a second signal ends the process.
 func While(condition func(values []*graph.Node) *graph.Node, body func(values []*graph.Node) []*graph.Node, values ...*graph.Node) []*graph.Node {
 	if condition == nil || body == nil || len(values) == 0 || slices.Contains(values, nil) {
 		panic(fmt.Errorf("ops: while: a condition, a body and at least one value are needed, and none may be nil"))
